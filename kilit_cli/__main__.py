@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
-from kilit_cli import __version__, asking, sending, watching
+from kilit_cli import __version__, asking, sending
 from kilit_cli.api import KilitApi
 from kilit_cli.failures import ExitCode, Failure
 from kilit_cli.logins import SavedLogin, login_file, read_address, read_key
 from kilit_cli.output import notes, out, show_failure, styled
 
-INTERRUPTED = 130
 OLDER = "The server answered in a form that this version of the command line does not know."
 UPDATE = "Update it: uv tool upgrade kilit-cli. Or the server is an older one, or another program."
 HELP = """Ask a Kilit server what is wrong, why, and act on it with a reason.
@@ -21,23 +20,20 @@ HELP = """Ask a Kilit server what is wrong, why, and act on it with a reason.
 Exit codes: 0 done; 1 refused, or not all of it was done; 2 wrong usage; 3 not logged in, or the key may not;
 4 not found; 5 the server is out of reach or busy, try again; 130 interrupted.
 """
-LOCAL = "http://localhost:8000"
-Address = Annotated[str, Parameter(help="The server's, such as https://kilit.example.")]
-Shell = Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell.")]
 app = App(name="kilit", version=__version__, help=HELP, console=out, error_console=notes, result_action="return_value")
-READ = (asking.problems, asking.find, asking.explain, asking.groups, asking.site, asking.stats, watching.watch)
+READ = (asking.problems, asking.find, asking.explain, asking.groups, asking.site, asking.stats, asking.watch)
 ACT = (asking.retry, asking.mark_failed, asking.approve, asking.pause, asking.resume)
 SEND = (sending.enqueue, sending.pdf, sending.order)
 
 
-def login(address: Address = "") -> None:
+def login(address: Annotated[str, Parameter(help="The server's, such as https://kilit.example.")] = "") -> None:
     """Check an address and an API key, and keep them for the next commands.
 
     The key is asked for, read from standard input, or from KILIT_KEY. Neither options nor output contain it.
     """
     key = os.environ.get("KILIT_KEY")
     key = key or (getpass.getpass("API key: ") if sys.stdin.isatty() else sys.stdin.readline(1_000))
-    entered = SavedLogin(read_address(address or os.environ.get("KILIT_URL") or LOCAL), read_key(key))
+    entered = SavedLogin(read_address(address or os.environ.get("KILIT_URL") or "localhost:8000"), read_key(key))
     try:
         answer = KilitApi(entered).get("/api/ask")
         user, scopes = answer["user"], answer["scopes"]
@@ -57,13 +53,12 @@ def logout() -> None:
     out.print("Logged out. The key is valid until it is revoked in the console.")
 
 
-def completion(shell: Shell) -> None:
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell.")]) -> None:
     """Print a completion script for a shell."""
     sys.stdout.write(app.generate_completion(shell=shell))
 
 
-SET_UP = (login, logout, completion)
-for title, commands in {"See": READ, "Act": ACT, "Send": SEND, "Set up": SET_UP}.items():
+for title, commands in {"See": READ, "Act": ACT, "Send": SEND, "Set up": (login, logout, completion)}.items():
     group = Group.create_ordered(title)
     for command in commands:
         app.command(command, group=group)
@@ -76,7 +71,7 @@ def main() -> None:
     try:
         sys.exit(run(sys.argv[1:]))
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(130)
     except BrokenPipeError:
         # The reader has gone (`kilit problems | head`); Python would complain when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,16 +20,13 @@ SILENCE = 60  # seconds that a server may say nothing
 LONGEST_ANSWER = 600  # seconds for all of it
 LARGEST_JSON, LARGEST_FILE = 20_000_000, 500_000_000
 MOST_TRIES, LONGEST_PAUSE = 6, 60
-CHUNK = 65_536
-IS_IT_KILIT = "Is this Kilit's address? Is there a proxy between?"
 AGAIN = "Try again later."
-ADVICE = {
-    401: "Log in again: kilit login",
-    403: "Use a key that may do this: kilit login, or KILIT_KEY.",
-    404: "Look it up: kilit find TEXT. What belongs to another site is not found.",
-    **dict.fromkeys((429, 503), AGAIN),
+REFUSALS = {
+    401: (ExitCode.NO_ACCESS, "Log in again: kilit login"),
+    403: (ExitCode.NO_ACCESS, "Use a key that may do this: kilit login, or KILIT_KEY."),
+    404: (ExitCode.NOT_FOUND, "Look it up: kilit find TEXT. What belongs to another site is not found."),
+    **dict.fromkeys((429, 503), (ExitCode.UNREACHABLE, AGAIN)),
 }
-EXIT_CODES = {401: ExitCode.NO_ACCESS, 403: ExitCode.NO_ACCESS, 404: ExitCode.NOT_FOUND, 429: ExitCode.UNREACHABLE}
 BROKEN: tuple[tuple[type[Exception], str, str], ...] = (
     (ssl.SSLCertVerificationError, "The certificate of {} is not trusted.", "Name its authority's: SSL_CERT_FILE=…"),
     (ssl.SSLError, "{} does not speak HTTPS.", "Log in with its http:// address."),
@@ -51,10 +48,10 @@ class KilitApi:
         self.address, self._key, self._opener = login.address, login.key, build_opener(NoRedirects)
 
     def get(self, path: str) -> JsonObject:
-        return self._parse(self._read(self._open(path), LARGEST_JSON))
+        return self._json(path)
 
     def post(self, path: str, body: object) -> JsonObject:
-        return self._post(path, json.dumps(body).encode(), "application/json")
+        return self._json(path, json.dumps(body).encode(), "application/json")
 
     def post_form(self, path: str, fields: Mapping[str, str], name: str, file: bytes) -> JsonObject:
         """Send a form with a file."""
@@ -65,7 +62,7 @@ class KilitApi:
             f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + value + b"\r\n"
             for head, value in [*parts, (f'name="file"; filename="{name}"', file)]
         )
-        return self._post(path, body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}")
+        return self._json(path, body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}")
 
     def download(self, path: str, *, begins: bytes) -> bytes:
         response = self._open(path)
@@ -87,12 +84,12 @@ class KilitApi:
                 time.sleep(min(failure.retry_after or 2**number, LONGEST_PAUSE))
         return call()
 
-    def _post(self, path: str, body: bytes, kind: str) -> JsonObject:
-        return self._parse(self._read(self._open(path, body, {"Content-Type": kind}), LARGEST_JSON))
+    def _json(self, path: str, body: bytes | None = None, kind: str = "") -> JsonObject:
+        return self._parse(self._read(self._open(path, body, kind), LARGEST_JSON))
 
-    def _open(self, path: str, body: bytes | None = None, kind: Mapping[str, str] | None = None) -> HTTPResponse:
+    def _open(self, path: str, body: bytes | None = None, kind: str = "") -> HTTPResponse:
         headers = {"x-api-key": self._key, "Accept": "application/json, */*", "User-Agent": f"kilit-cli/{__version__}"}
-        request = Request(f"{self.address}{path}", data=body, headers=headers | dict(kind or {}))  # noqa: S310
+        request = Request(f"{self.address}{path}", body, headers | ({"Content-Type": kind} if kind else {}))  # noqa: S310
         try:
             response: HTTPResponse = self._opener.open(request, timeout=SILENCE)
         except HTTPError as refusal:
@@ -106,7 +103,7 @@ class KilitApi:
         ends, content = time.monotonic() + LONGEST_ANSWER, bytearray()
         try:
             with response:
-                while chunk := response.read1(CHUNK):
+                while chunk := response.read1(65_536):
                     content += chunk
                     if len(content) > most or time.monotonic() > ends:
                         raise self._strange("without an end")
@@ -132,15 +129,17 @@ class KilitApi:
             message, details = str(error["message"]), _details(error)
         except (Failure, LookupError, TypeError):
             return self._strange(f"{refusal.code} {refusal.reason}, but not as Kilit does")
-        exit_code = EXIT_CODES.get(refusal.code, ExitCode.UNREACHABLE if refusal.code >= 500 else ExitCode.REFUSED)
-        failure = Failure(message, ADVICE.get(refusal.code, ""), exit_code, error=error)
+        other = ExitCode.UNREACHABLE if refusal.code >= 500 else ExitCode.REFUSED, ""
+        exit_code, advice = REFUSALS.get(refusal.code, other)
+        failure = Failure(message, advice, exit_code, error=error)
         failure.details = [detail for detail in details if detail not in message]
         after = refusal.headers.get("Retry-After", "")
         failure.retry_after = int(after) if after.isascii() and after.isdigit() and len(after) < 6 else 0
         return failure
 
     def _strange(self, what: str) -> Failure:
-        return Failure(f"{self.address} answered {what}.", IS_IT_KILIT, ExitCode.UNREACHABLE)
+        advice = "Is this Kilit's address? Is there a proxy between?"
+        return Failure(f"{self.address} answered {what}.", advice, ExitCode.UNREACHABLE)
 
     def _broken(self, error: Exception) -> Failure:
         reason = error.reason if isinstance(error, URLError) else error

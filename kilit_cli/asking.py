@@ -1,18 +1,23 @@
 """The commands that ask what is wrong, where a job is and why, and those that act, each with a reason."""
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from cyclopts import Parameter
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
 
 from kilit_cli.api import JsonObject, KilitApi
 from kilit_cli.failures import ExitCode, Failure
 from kilit_cli.logins import current_login
-from kilit_cli.output import AsJson, age, below, clock, line, number, show, styled, table, tint
+from kilit_cli.output import AsJson, age, below, clock, line, number, out, show, styled, table, tint
 
+SHORTEST_PAUSE, MOST_PROBLEMS = 1.0, 8  # of `watch`
 Queue = Annotated[str | None, Parameter(help="Only this queue, as `find` and `groups` name it.")]
 Limit = Annotated[int | None, Parameter(help="At most so many.")]
 Site = Annotated[str | None, Parameter(help="A site's public id, or words of its name.")]
@@ -21,11 +26,13 @@ Job = Annotated[str, Parameter(help="An id, or a text that `find` finds once.")]
 Reason = Annotated[str, Parameter(alias="-r", help="Why; it stands in the timeline.")]
 ErrorGroup = Annotated[str | None, Parameter(help="All of an error group of --queue instead, at most 1,000.")]
 
+Every = Annotated[float, Parameter(help="Seconds between two looks, at least 1.")]
+Once = Annotated[bool, Parameter(negative="", help="Print the screen once.")]
+
 
 @Parameter(name="*")
-@dataclass
+@dataclass(kw_only=True)
 class ActOptions:
-    _: KW_ONLY
     reason: Reason
     queue: Queue = None
     group: ErrorGroup = None
@@ -76,19 +83,49 @@ def stats(*, queue: Queue = None, json: AsJson = False) -> None:
     show(ask("queue_stats", queue=queue), draw_stats, as_json=json)
 
 
-def retry(*jobs: Job, options: ActOptions) -> ExitCode:
-    """Retry failed jobs."""
-    return _act("retry", jobs, options)
+def watch(*, every: Every = 2.0, once: Once = False) -> None:
+    """Show live counts of all queues and what is wrong, on one screen; Ctrl-C ends it."""
+    api = connect()
+    screen = look(api)
+    if once:
+        out.print(screen)
+        return
+    with Live(screen, console=out, screen=out.is_terminal, auto_refresh=False) as live:
+        while True:
+            time.sleep(max(every, SHORTEST_PAUSE))
+            try:
+                screen = look(api)
+                live.update(screen, refresh=True)
+            except Failure as failure:
+                if failure.exit_code != ExitCode.UNREACHABLE:
+                    raise
+                # The server may be restarting: the last counts stay.
+                live.update(Group(tint(f"{failure.message} Looking again …", "failed"), screen), refresh=True)
 
 
-def mark_failed(*jobs: Job, options: ActOptions) -> ExitCode:
-    """Give jobs up that wait: they are not sent, and can be retried later."""
-    return _act("mark_failed", jobs, options)
+def look(api: KilitApi) -> Group:
+    return Group(*draw_screen(api.address, api.post("/api/ask/queue_stats", {}), api.post("/api/ask/problems", {})))
 
 
-def approve(*jobs: Job, options: ActOptions) -> ExitCode:
-    """Let cutting jobs on HOLD go on."""
-    return _act("approve", jobs, options)
+def act_on_jobs(verb: str, about: str) -> Callable[..., ExitCode]:
+    """Return the command of a verb that takes jobs."""
+
+    def command(*jobs: Job, options: ActOptions) -> ExitCode:
+        if bool(jobs) == bool(options.group):
+            raise Failure("Name jobs, or --queue and --group.", "kilit groups lists the groups.", ExitCode.USAGE)
+        of_group = {"queue": options.queue, "group": options.group}
+        chosen = of_group if options.group else {"ids": [id_of(job, options.queue) for job in jobs]}
+        answer = ask(verb, reason=options.reason, **chosen)
+        show(answer, draw_outcome, as_json=options.json)
+        return ExitCode.REFUSED if answer["unchanged"] else ExitCode.DONE
+
+    command.__name__, command.__doc__ = verb, about
+    return command
+
+
+retry = act_on_jobs("retry", "Retry failed jobs.")
+mark_failed = act_on_jobs("mark_failed", "Give jobs up that wait: they are not sent, and can be retried later.")
+approve = act_on_jobs("approve", "Let cutting jobs on HOLD go on.")
 
 
 def pause(queue: Queue = None, *, site: Site = None, reason: Reason, json: AsJson = False) -> None:
@@ -101,18 +138,7 @@ def resume(queue: Queue = None, *, site: Site = None, reason: Reason, json: AsJs
     show(ask("resume", queue=queue, site=site, reason=reason), draw_outcome, as_json=json)
 
 
-def _act(verb: str, jobs: tuple[str, ...], options: ActOptions) -> ExitCode:
-    if bool(jobs) == bool(options.group):
-        raise Failure("Name jobs, or --queue and --group.", "kilit groups lists the groups.", ExitCode.USAGE)
-    chosen: JsonObject = {"ids": [_id_of(job, options.queue) for job in jobs]}
-    if options.group:
-        chosen = {"queue": options.queue, "group": options.group}
-    answer = ask(verb, reason=options.reason, **chosen)
-    show(answer, draw_outcome, as_json=options.json)
-    return ExitCode.REFUSED if answer["unchanged"] else ExitCode.DONE
-
-
-def _id_of(job: str, queue: str | None) -> str:
+def id_of(job: str, queue: str | None) -> str:
     """Return the id of a job that was named by any text; the server refuses a text that several jobs have."""
     try:
         return str(UUID(job.rpartition("_")[2]))  # pages show seal_<uuid>
@@ -177,9 +203,10 @@ def draw_stats(answer: JsonObject) -> Iterator[RenderableType]:
     counted = ("Waiting", "Running", "Done", "Failed", "24 h well", "badly")
     rows = []
     for queue in answer["queues"]:
-        counts = [queue[name] for name in ("waiting", "in_progress", "done", "failed", "ended_well", "ended_badly")]
-        counts[3] = tint(number(counts[3]), counts[3] and "failed")
-        rows.append([queue["title"], *counts, age(queue["oldest_waiting_since"])])
+        live = [queue[name] for name in ("waiting", "in_progress", "done")]
+        failed = tint(number(queue["failed"]), queue["failed"] and "failed")
+        ended = queue["ended_well"], queue["ended_badly"]
+        rows.append([queue["title"], *live, failed, *ended, age(queue["oldest_waiting_since"])])
     yield table("Queue", *counted, "Oldest", rows=rows, right=counted)
     for queue in answer["queues"]:
         if queue["is_paused"]:
@@ -189,3 +216,17 @@ def draw_stats(answer: JsonObject) -> Iterator[RenderableType]:
 def draw_outcome(answer: JsonObject) -> Iterator[RenderableType]:
     yield tint(answer["message"], "done" if answer["changed"] else "warning")
     yield from below(*(line(row["id"], row["state"], row["why"]) for row in answer.get("unchanged", [])))
+
+
+def draw_screen(address: str, stats: JsonObject, problems: JsonObject) -> Iterator[RenderableType]:
+    workers = tint("workers run", "done") if stats["workers_running"] else tint("no worker runs", "failed")
+    yield line(styled("Kilit", "bold"), styled(f"{address}  {datetime.now().astimezone():%H:%M:%S}", "dim"), workers)
+    yield Text()
+    yield from draw_stats(stats)
+    yield Text()
+    for problem in problems["problems"][:MOST_PROBLEMS]:
+        yield tint(f"● {problem['title']}", problem["severity"])
+    if (beyond := len(problems["problems"]) - MOST_PROBLEMS) > 0:
+        yield f"… and {beyond} more: kilit problems"
+    else:
+        yield styled("kilit problems has causes and advice.", "dim")

@@ -44,11 +44,10 @@ def current_login() -> SavedLogin:
     if address and key:
         return SavedLogin(read_address(address), read_key(key))
     saved = _saved()
-    if address and (saved is None or read_address(address) != saved.address):
-        # The stored key is another server's, which this one must not get.
-        raise Failure("KILIT_URL is set, and KILIT_KEY is not.", HOW_TO, ExitCode.NO_ACCESS)
-    if saved is None:
-        raise Failure("You are not logged in.", HOW_TO, ExitCode.NO_ACCESS)
+    # The stored key of another server is not for this one.
+    if saved is None or (address and read_address(address) != saved.address):
+        message = "KILIT_URL is set, and KILIT_KEY is not." if address else "You are not logged in."
+        raise Failure(message, HOW_TO, ExitCode.NO_ACCESS)
     return SavedLogin(saved.address, read_key(key)) if key else saved
 
 

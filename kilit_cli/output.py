@@ -1,7 +1,9 @@
 """Lines and colours for people, JSON for machines. Everything that a server wrote is made plain before it is shown."""
 
 import json
+import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -14,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from kilit_cli.failures import Failure
-from kilit_cli.plain_text import plain
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON, as the server answered.")]
 COLOURS = {
@@ -22,12 +23,16 @@ COLOURS = {
     **dict.fromkeys(("hold", "retry", "warning", "waiting", "expired", "withheld"), "yellow"),
     **dict.fromkeys(("completed", "succeeded", "done", "sent", "ready"), "green"),
 }
-UNITS = (
-    (timedelta(days=1), "d"),
-    (timedelta(hours=1), "h"),
-    (timedelta(minutes=1), "min"),
-    (timedelta(seconds=1), "s"),
-)
+UNITS = {"d": timedelta(days=1), "h": timedelta(hours=1), "min": timedelta(minutes=1), "s": timedelta(seconds=1)}
+LONGEST = 2_000
+# A terminal's commands: CSI (colours, cursor), OSC (titles, links, clipboard) and other strings, and two-letter ones.
+CSI = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+STRINGS = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+ESCAPES = re.compile(rf"{CSI}|{STRINGS}|\x1b.?", re.DOTALL)
+# Controls and line ends become spaces, halves of characters a mark. Invisible characters, changes of direction among
+# them, go; but words of some languages, and emoji, need joiners.
+REPLACEMENTS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cs": "\ufffd", "Cf": ""}
+JOINERS = "\u200c\u200d"
 View = Callable[[dict[str, Any]], Iterable[RenderableType]]
 out = Console(highlight=False)
 notes = Console(stderr=True, highlight=False)  # progress and errors, so that output can be piped
@@ -48,6 +53,13 @@ def show_failure(failure: Failure, *, as_json: bool) -> None:
         sys.stdout.write(f"{json.dumps({'error': failure.error}, indent=2)}\n")
     for text in (failure.message, *(f"  {text}" for text in (*failure.details, failure.advice) if text)):
         notes.print(styled(text, "red" if text is failure.message else ""), soft_wrap=True)  # paths can be copied
+
+
+def plain(value: object) -> str:
+    """Return text of strangers in one line, without commands to the terminal."""
+    text = ESCAPES.sub("", str(value)[: 4 * LONGEST])
+    text = "".join(c if c in JOINERS else REPLACEMENTS.get(unicodedata.category(c), c) for c in text)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def styled(value: object, style: str) -> Text:
@@ -98,4 +110,4 @@ def clock(value: object) -> str:
 
 def age(value: object) -> str:
     span = datetime.now(UTC) - read_time(value) if value else timedelta()
-    return next((f"{span // unit} {name}" for unit, name in UNITS if span >= unit), "")
+    return next((f"{span // unit} {name}" for name, unit in UNITS.items() if span >= unit), "")

@@ -48,9 +48,9 @@ def enqueue(file: Input, *, site: Site = None, dry_run: DryRun = False, json: As
     api, items = connect(), read_lines(_content(file))
     total: JsonObject = {"dryRun": dry_run, "lines": len(items), **dict.fromkeys(COUNTED, 0), "rejected": []}
     batches = [list(items)[start : start + BATCH] for start in range(0, len(items), BATCH)]
+    options: JsonObject = ({"siteId": site} if site else {}) | ({"dryRun": True} if dry_run else {})
     for batch in track(batches, "Sending", console=notes, transient=True, disable=not notes.is_terminal):
-        body: JsonObject = {"conversions": [items[number] for number in batch]}
-        body |= ({"siteId": site} if site else {}) | ({"dryRun": True} if dry_run else {})
+        body = {"conversions": [items[number] for number in batch], **options}
         answer = api.patiently(partial(api.post, "/api/oci/conversions", body))
         for name in COUNTED:
             total[name] += answer.get(name, 0)

@@ -4,18 +4,20 @@ import re
 from datetime import datetime
 from functools import cache
 from types import NoneType
-from typing import get_args, get_type_hints
+from typing import TypeVar, cast, get_args, get_type_hints
+
+Shape = TypeVar("Shape")
 
 
-def present(row: object, shape: type, **values: object) -> dict[str, object]:
+def present(row: object, shape: type[Shape], **values: object) -> Shape:
     """Return the fields of a response type: the values given, or the attributes of the same name in snake case."""
-    fields = {}
-    for name, (column, is_nullable) in _fields(shape).items():
+    fields, declared = {}, cast("type", shape)
+    for name, (column, is_nullable) in _fields(declared).items():
         value = values[name] if name in values else getattr(row, column)
         if isinstance(value, datetime):
             value = value.isoformat()
         fields[name] = None if is_nullable and value == "" else value
-    return fields
+    return cast("Shape", fields)
 
 
 @cache

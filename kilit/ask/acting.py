@@ -4,24 +4,24 @@ At most 1,000 jobs at once: more are a bulk action of the console, which asks fo
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 from uuid import UUID
 
 from rest_framework.exceptions import NotFound, PermissionDenied
 
 from kilit.api.errors import ApiError
-from kilit.ask.caller import Caller, admin_of, masked
 from kilit.ask.schemas import MOST_ACTED_ON, ActInput, AskOutcome, AskSwitch, AskUnchanged, PauseInput
-from kilit.ask.verbs import verb
+from kilit.ask.verbs import Caller, masked, verb
 from kilit.batches.operations import OperationResult, OperationUnavailable
 from kilit.batches.queues import Queue
 from kilit.console.lists.actions import Action
+from kilit.console.queue_admin import admin_of
 from kilit.lock.audit import for_reason
 from kilit.lock.models import ErrorGroup, QueuePause
 from kilit.machine_errors import explain
 from kilit.sites.operations import PAUSE, RESUME, SiteOperation, run_where_possible
 from kilit.sites.site_model import sites
 
+ChosenRows = tuple[Queue, list[UUID]]
 NOT_FOUND = "There is no such job among those that you see."
 MAY_NOT = "You may not do this with jobs of {}."
 
@@ -33,7 +33,7 @@ def verb_of_jobs(name: str, title: str, about: str, **hints: bool) -> None:
         return act(name, caller, body)
 
     run.__name__, run.__doc__ = name, f"{about} {AT_MOST}"
-    verb(title, acts=True, is_for=lambda caller: caller.may_anywhere(name), **hints)(run)
+    verb(title, acts=True, is_for=lambda caller: any(caller.may(name, each) for each in caller.queues()), **hints)(run)
 
 
 AT_MOST = "By ids or a whole error group; at most 1,000 jobs at once. Needs a reason, which the history keeps."
@@ -43,32 +43,27 @@ HOLD = "Jobs on hold start again. Fix the cause that their error names first."
 verb_of_jobs("approve", "Approve held jobs", HOLD, is_idempotent=False)
 
 
-class Chosen(NamedTuple):
-    """Rows of one queue."""
-
-    queue: Queue
-    ids: list[UUID]
-
-
 def act(name: str, caller: Caller, body: ActInput) -> AskOutcome:
     """Do an operation with some jobs, of whichever queues they are."""
     chosen = named_rows(caller, body.ids) if body.ids else [rows_of_group(name, caller, body)]
-    moved: list[str] = []
-    unchanged: list[AskUnchanged] = []
-    sentences = []
+    moved, unchanged, sentences = list[str](), list[AskUnchanged](), []
     for queue, ids in chosen:
         if not caller.may(name, queue):
-            unchanged += ({"id": str(pk), "state": None, "why": MAY_NOT.format(queue.title)} for pk in ids)
+            unchanged += (refusal(pk, MAY_NOT.format(queue.title)) for pk in ids)
             continue
         action = admin_of(queue).action_named(name)
         result = apply(action, caller, ids, body.reason)
         moved += map(str, sorted(result.moved))
         unchanged += (explain_unchanged(action, pk, result) for pk in ids if pk not in result.moved)
         sentences.append(action.report(len(ids), len(result.moved)).sentence)
-    seen = {pk for each in chosen for pk in each.ids}
-    unchanged += ({"id": str(pk), "state": None, "why": NOT_FOUND} for pk in body.ids or () if pk not in seen)
+    seen = {pk for _queue, ids in chosen for pk in ids}
+    unchanged += (refusal(pk, NOT_FOUND) for pk in body.ids or () if pk not in seen)
     message = " ".join(sentences) or "Nothing was changed."
     return {"changed": len(moved), "ids": moved, "unchanged": unchanged, "message": message}
+
+
+def refusal(pk: UUID, why: str, state: str | None = None) -> AskUnchanged:
+    return {"id": str(pk), "state": state, "why": masked(why)}
 
 
 def apply(action: Action, caller: Caller, ids: list[UUID], reason: str) -> OperationResult:
@@ -94,18 +89,18 @@ def apply(action: Action, caller: Caller, ids: list[UUID], reason: str) -> Opera
 def explain_unchanged(action: Action, pk: UUID, result: OperationResult) -> AskUnchanged:
     skip = result.skipped.get(pk)
     why = action.skip_text(skip) if skip else action.operation.out_of_reach
-    return {"id": str(pk), "state": skip.state if skip else None, "why": masked(result.messages.get(pk, why))}
+    return refusal(pk, result.messages.get(pk, why), skip.state if skip else None)
 
 
-def named_rows(caller: Caller, ids: Sequence[UUID]) -> list[Chosen]:
-    rows = [(queue, queue.visible_to(caller.user).filter(pk__in=ids)) for queue in caller.queues()]
-    named = [Chosen(queue, sorted(each.values_list("pk", flat=True))) for queue, each in rows]
-    if not any(each.ids for each in named):
+def named_rows(caller: Caller, ids: Sequence[UUID]) -> list[ChosenRows]:
+    rows = [(queue, queue.visible_to(caller.user).filter(pk__in=ids).order_by("pk")) for queue in caller.queues()]
+    chosen = [(queue, pks) for queue, each in rows if (pks := list(each.values_list("pk", flat=True)))]
+    if not chosen:
         raise NotFound(NOT_FOUND)
-    return [each for each in named if each.ids]
+    return chosen
 
 
-def rows_of_group(name: str, caller: Caller, body: ActInput) -> Chosen:
+def rows_of_group(name: str, caller: Caller, body: ActInput) -> ChosenRows:
     (queue,) = caller.queues(body.queue)
     if not caller.may(name, queue):
         raise PermissionDenied(MAY_NOT.format(queue.title))
@@ -118,7 +113,7 @@ def rows_of_group(name: str, caller: Caller, body: ActInput) -> Chosen:
     if len(ids) > MOST_ACTED_ON:
         message = f"More than {MOST_ACTED_ON:,} jobs match; nothing was changed. The console acts on so many."
         raise ApiError(409, "TOO_MANY", message)
-    return Chosen(queue, ids)
+    return queue, ids
 
 
 def may_switch(caller: Caller) -> bool:
@@ -131,38 +126,40 @@ def pause(caller: Caller, body: PauseInput) -> AskSwitch:
 
     Needs a reason, which everyone sees who asks why jobs wait.
     """
-    with for_reason(body.reason):
-        if body.site:
-            return switch_site(PAUSE, caller, body, done="The site is paused.")
-        is_changed = QueuePause.objects.pause(pausable(caller, body).table, reason=body.reason)
-    return {"changed": is_changed, "message": "The queue is paused." if is_changed else "It was paused already."}
+    return switch(PAUSE, caller, body)
 
 
 @verb("Resume a queue or a site", acts=True, is_for=may_switch)
 def resume(caller: Caller, body: PauseInput) -> AskSwitch:
     """End the pause of a queue or a site: its jobs are started again. Needs a reason."""
+    return switch(RESUME, caller, body)
+
+
+def switch(operation: SiteOperation, caller: Caller, body: PauseInput) -> AskSwitch:
+    """Pause or resume a site, or a queue."""
+    what, act_on = ("site", switch_site) if body.site else ("queue", switch_queue)
     with for_reason(body.reason):
-        if body.site:
-            return switch_site(RESUME, caller, body, done="The site is resumed.")
-        is_changed = QueuePause.objects.resume(pausable(caller, body).table)
-    return {"changed": is_changed, "message": "The queue is resumed." if is_changed else "It was not paused."}
+        is_changed = act_on(operation, caller, body)
+    done, undone = f"The {what} is {operation.name}d.", "Nothing was changed: it is so already."
+    return {"changed": is_changed, "message": done if is_changed else undone}
 
 
-def pausable(caller: Caller, body: PauseInput) -> Queue:
+def switch_queue(operation: SiteOperation, caller: Caller, body: PauseInput) -> bool:
     (queue,) = caller.queues(body.queue)
     if not queue.paused_title:
         raise ApiError(409, "UNAVAILABLE_NOW", f"{queue.title} cannot be paused as a whole. Pause a site.")
     if not caller.may_pause(queue):
         raise PermissionDenied(f"You may not pause {queue.title}.")
-    return queue
+    if operation is PAUSE:
+        return QueuePause.objects.pause(queue.table, reason=body.reason)
+    return QueuePause.objects.resume(queue.table)
 
 
-def switch_site(operation: SiteOperation, caller: Caller, body: PauseInput, *, done: str) -> AskSwitch:
+def switch_site(operation: SiteOperation, caller: Caller, body: PauseInput) -> bool:
     site = sites().seen_by(caller.user).with_id(str(body.site)).first()
     if site is None:
         raise NotFound("There is no such site among those that you see.")
     if not (operation.may(caller.user) and operation.allowed(caller.user).filter(pk=site.pk).exists()):
         raise PermissionDenied("You may not do this with this site.")
     note = f" With the API key {caller.key}." if caller.key else ""
-    is_changed = bool(run_where_possible(operation, caller.user, [site.pk], reason=body.reason, note=note))
-    return {"changed": is_changed, "message": done if is_changed else "Nothing was changed: it is so already."}
+    return bool(run_where_possible(operation, caller.user, [site.pk], reason=body.reason, note=note))

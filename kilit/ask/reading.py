@@ -3,21 +3,24 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
+from django.utils.translation import gettext
 
 from kilit.api.errors import ApiError
+from kilit.api.presenter import present
+from kilit.api.webhooks import console_url
 from kilit.ask import schemas
-from kilit.ask.caller import Caller, admin_of, link, masked
-from kilit.ask.verbs import VERBS, verb
-from kilit.batches.error_entries import TRY_AGAIN
+from kilit.ask.verbs import VERBS, Caller, masked, verb
+from kilit.batches.error_entries import ErrorEntry
 from kilit.batches.queues import Queue
-from kilit.console.jobs.job_page import entry_of
-from kilit.console.lists.error_groups import group_message
+from kilit.console.jobs.job_page import entry_of, useful_actions
+from kilit.console.lists.error_groups import group_message, largest_groups
+from kilit.console.queue_admin import admin_of
 from kilit.lock.audit import actor_in_words
-from kilit.lock.models import Count, ErrorGroup, Event, QueuePause
+from kilit.lock.models import Count, Event, QueuePause
 from kilit.lock.table import Kind
-from kilit.problems.links import row_path
-from kilit.problems.registry import find_problems
+from kilit.problems.registry import Problem, find_problems
 from kilit.problems.tracking import texts_to_send
 from kilit.sites.site_model import site_model, sites
 from kilit.workers.models import Heartbeat
@@ -34,21 +37,14 @@ def problems(caller: Caller, body: schemas.AskInput) -> schemas.AskProblems:
     Each with its cause, what to do about it, how many jobs it concerns and since when. The most harmful come first.
     """
     named = {queue.table.queue for queue in caller.queues(body.queue)} if body.queue else None
-    shown: list[Any] = [
-        {
-            **texts_to_send(problem),
-            "key": problem.key,
-            "queue": problem.part,
-            "kind": str(problem.kind),
-            "severity": SEVERITIES[problem.severity],
-            "count": problem.count,
-            "since": problem.since,
-            "link": link(problem.link) if problem.link else None,
-        }
-        for problem in find_problems(caller.user)
-        if named is None or problem.part in named
-    ]
-    return {"problems": shown}
+    shown = [each for each in find_problems(caller.user) if named is None or each.part in named]
+    return {"problems": list(map(show_problem, shown))}
+
+
+def show_problem(problem: Problem) -> schemas.AskProblem:
+    texts, severity = texts_to_send(problem), SEVERITIES[problem.severity]
+    link = f"{settings.PUBLIC_URL}{problem.link}" if problem.link else None
+    return present(problem, schemas.AskProblem, **texts, queue=problem.part, severity=severity, link=link)
 
 
 @verb("Find jobs")
@@ -99,55 +95,44 @@ def show_job(queue: Queue, row: Any) -> schemas.AskJob:
         "error_code": getattr(row, model_admin.failures.code) if entry else None,
         "error_words": entry.label if entry else None,
         "created_at": row.created_at,
-        "link": link(row_path(row)),
+        "link": console_url(queue.model, row.pk),
     }
 
 
 def show_error(queue: Queue, row: Any) -> schemas.AskError | None:
-    model_admin = admin_of(queue)
-    entry = entry_of(model_admin, row)
+    failures, entry = queue.failures, entry_of(admin_of(queue), row)
     if entry is None:
         return None
-    cause, *advice = entry.sentences() if entry.cause else ["", *entry.sentences()]
-    return {
-        "code": getattr(row, model_admin.failures.code),
-        "words": entry.label,
-        "cause": cause,
-        "advice": " ".join(advice),
-        "turn": str(entry.turn.label),
-        "message": masked(getattr(row, model_admin.failures.message)),
-    }
+    shown = show_advice(entry, getattr(row, failures.code), getattr(row, failures.message))
+    cause = gettext(entry.cause) if entry.cause else ""
+    return {**shown, "cause": cause, "advice": shown["advice"].removeprefix(cause).strip()}
+
+
+def show_advice(entry: ErrorEntry, code: str, message: object) -> schemas.AskAdvice:
+    advice, turn = " ".join(entry.sentences()), str(entry.turn.label)
+    return {"code": code, "words": entry.label, "message": masked(message), "advice": advice, "turn": turn}
 
 
 def show_steps(queue: Queue, events: list[Event]) -> Iterator[schemas.AskStep]:
     model_admin = admin_of(queue)
     for step in model_admin.page.story.steps(events, model_admin.failures, model_admin.states.labels)[:MOST_STEPS]:
-        yield {
-            "at": step.event.created_at.isoformat(),
-            "sentence": masked(step.sentence),
-            "state": step.state,
-            "message": masked(step.message),
-            "error_code": masked(step.error_code),
-            "error_message": masked(step.error_message),
-        }
+        texts = {name: masked(getattr(step, name)) for name in ("sentence", "message", "error_code", "error_message")}
+        yield present(step, schemas.AskStep, at=step.event.created_at, **texts)
 
 
 def show_actions(caller: Caller, queue: Queue, row: Any) -> Iterator[schemas.AskAction]:
-    entry = entry_of(admin_of(queue), row)
-    useless = TRY_AGAIN if entry and entry.is_final else ()
-    for action in admin_of(queue).actions:
-        if action.name in useless or not action.applies_to(row):
-            continue
-        has_verb, rows = action.name in VERBS, type(row)._default_manager.filter(pk=row.pk)
-        in_reach = caller.may(action.name, queue) and action.operation.within_reach(rows, caller.user).exists()
+    model_admin = admin_of(queue)
+    for action in useful_actions(model_admin, row):
+        has_verb, rows = action.name in VERBS, model_admin.in_reach(caller.request, [row.pk])
+        is_allowed = has_verb and caller.may(action.name, queue) and rows.exists()
         others = "an operator in the console" + (", or their key with the scope operate" if has_verb else "")
         yield {
             "name": action.name,
             "title": str(action.title),
             "effect": str(action.effect),
             "verb": action.name if has_verb else None,
-            "allowed": has_verb and in_reach,
-            "by": "you" if has_verb and in_reach else others,
+            "allowed": is_allowed,
+            "by": "you" if is_allowed else others,
         }
 
 
@@ -162,27 +147,17 @@ def error_groups(caller: Caller, body: schemas.GroupsInput) -> schemas.AskGroups
 
 
 def groups_of(caller: Caller, queue: Queue, *, limit: int) -> Iterator[schemas.AskGroup]:
-    name, scopes = queue.table.queue, queue.scopes_seen_by(caller.user)
-    example = queue.failures.example(queue.model._meta.db_table)
-    groups = ErrorGroup.objects.largest(queue=name, scopes=scopes, limit=limit, example=example)
-    trends = ErrorGroup.objects.trend([group.name for group in groups], queue=name, scopes=scopes)
-    entries = queue.entries_of(groups)
+    groups, trends, entries = largest_groups(queue, caller.user, limit=limit)
     for group in groups:
-        entry = entries[group.name]
-        yield {
-            "queue": name,
-            "group": group.name,
-            "code": group.code,
-            "words": entry.label,
-            "message": masked(group_message(group)),
-            "count": group.total,
-            "states": group.states,
-            "first_at": group.first_at.isoformat(),
-            "last_at": group.last_at.isoformat(),
-            "last_day": sum(trends[group.name]),
-            "advice": " ".join(entry.sentences()),
-            "turn": str(entry.turn.label),
-        }
+        yield present(
+            group,
+            schemas.AskGroup,
+            queue=queue.table.queue,
+            group=group.name,
+            count=group.total,
+            last_day=sum(trends[group.name]),
+            **show_advice(entries[group.name], group.code, group_message(group)),
+        )
 
 
 @verb("Show how sites are doing", is_for=lambda _caller: admin.site.is_registered(site_model()))
@@ -202,17 +177,17 @@ def site_health(caller: Caller, body: schemas.SitesInput) -> schemas.AskSites:
 
 
 def show_site(site: Any, findings: list[str]) -> schemas.AskSite:
-    return {
-        "site_id": site.public_id,
-        "name": site.name,
-        "is_paused": site.is_paused,
-        "pause_reason": masked(site.pause_reason),
-        "counts": +site.health.totals,
-        "waiting": site.health.waiting,
-        "stuck": site.health.stuck,
-        "failure_rate": site.health.error_rate,
-        "findings": list(map(masked, findings)),
-    }
+    return present(
+        site.health,
+        schemas.AskSite,
+        site_id=site.public_id,
+        name=site.name,
+        is_paused=site.is_paused,
+        pause_reason=masked(site.pause_reason),
+        counts=+site.health.totals,
+        failure_rate=site.health.error_rate,
+        findings=list(map(masked, findings)),
+    )
 
 
 @verb("Count jobs")

@@ -9,11 +9,12 @@ from rest_framework.views import APIView
 
 import kilit
 from kilit.access.models import ApiKey
+from kilit.api.input_model import InputModel
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.api.presenter import present
 from kilit.ask import acting, reading  # noqa: F401 - they declare the verbs
-from kilit.ask.caller import Caller
-from kilit.ask.schemas import AskOffer
-from kilit.ask.verbs import VERBS, Verb, offered
+from kilit.ask.schemas import AskOffer, AskVerb
+from kilit.ask.verbs import VERBS, Caller, Verb, offered
 
 NOT_FOUND = {404: {"NOT_FOUND": "There is no such queue, job, error group or site among those that the caller sees."}}
 CONFLICTS = {
@@ -40,27 +41,22 @@ class OfferView(AskView):
         The queues that this key or session sees, and the verbs that it may use.
         """
         caller = caller_of(request)
-        verbs = [
-            {"name": verb.name, "title": verb.title, "description": verb.about, "scope": verb.scope.value}
-            for verb in offered(caller)
-        ]
-        body = {
+        offer = {
             "user": caller.user.get_username(),
             "key": str(caller.key) if caller.key else None,
             "scopes": caller.key.scopes if caller.key else [],
             "version": kilit.__version__,
             "queues": {queue.table.queue: str(queue.title) for queue in caller.queues()},
-            "verbs": verbs,
+            "verbs": [present(verb, AskVerb) for verb in offered(caller)],
         }
-        return Response(body)
+        return Response(offer)
 
 
 def view_of(verb: Verb) -> type[AskView]:
-    def post(_self: AskView, request: Request, _body: object) -> Response:
-        body: Any = request.data
-        return Response(verb.answer(caller_of(request), {} if body is None else body))
+    def post(_self: AskView, request: Request, body: InputModel) -> Response:
+        return Response(verb.answer(caller_of(request), body))
 
-    post.__doc__ = f"{verb.title}.\n\n{verb.about}"
+    post.__doc__ = f"{verb.title}.\n\n{verb.description}"
     response = ApiResponse(verb.output.__doc__, verb.output)
     described = endpoint(response, body=verb.body, scope=verb.scope.value, errors={409: CONFLICTS})
     errors = AskView.errors | NOT_FOUND

@@ -9,53 +9,35 @@ from typing_extensions import TypedDict
 from kilit.api.input_model import Id, InputModel, Time, invalid, line
 
 MOST_ACTED_ON = 1_000
-LONGEST_REASON = 200  # of a pause
 LONGEST_TEXT = 512  # a click id
-LENGTH = 36  # of an id
 JOB = "0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 
 
 def bare_uuid(value: object) -> object:
     """Return the id out of a name as pages show it, such as `seal_0192…` or `job 0192…`."""
     try:
-        return UUID(value.strip()[-LENGTH:] if isinstance(value, str) else "")
+        return UUID(value.strip()[-len(JOB) :] if isinstance(value, str) else "")
     except ValueError:
         raise invalid(f"Expected an id, as in {JOB}.") from None
 
 
-QueueName = Annotated[str, line(32), Field(description="The name of a queue, as queue_stats lists it.")]
 JobId = Annotated[UUID, BeforeValidator(bare_uuid, json_schema_input_type=str)]
-JobIds = Annotated[list[JobId], Field(min_length=1, max_length=MOST_ACTED_ON)]
-GroupName = Annotated[str, line(64), Field(description="The name of an error group, as error_groups has it.")]
-Reason = Annotated[str, line(LONGEST_REASON), Field(description="Why; it is kept in each job's history.")]
-SearchText = Annotated[
-    str, line(LONGEST_TEXT), Field(min_length=2, description="The beginning of what people call it.")
-]
-OneJob = Annotated[str, line(LONGEST_TEXT), Field(description="A job's id, or a text that finds this job alone.")]
+Reason = Annotated[str, line(200), Field(description="Why; it is kept in each job's history.")]
 SiteText = Annotated[str, line(100), Field(description="A site's public id, or words of its name.")]
 
 
 class AskInput(InputModel):
     """Which queue; all, if none is named."""
 
-    queue: QueueName | None = None
+    queue: Annotated[str, line(32), Field(description="A queue's name, as queue_stats lists it.")] | None = None
 
     examples = {"all": {}}
-
-
-class FindInput(AskInput):
-    """What to look for."""
-
-    text: SearchText
-    limit: Annotated[int, Field(ge=1, le=50)] = 20
-
-    examples = {"an order": {"text": "demo-10"}}
 
 
 class ExplainInput(AskInput):
     """One job."""
 
-    job: OneJob
+    job: Annotated[str, line(LONGEST_TEXT), Field(description="A job's id, or a text that finds this job alone.")]
 
     examples = {"a job": {"job": JOB}}
 
@@ -64,6 +46,14 @@ class GroupsInput(AskInput):
     """Which error groups."""
 
     limit: Annotated[int, Field(ge=1, le=50)] = 20
+
+
+class FindInput(GroupsInput):
+    """What to look for."""
+
+    text: Annotated[str, line(LONGEST_TEXT), Field(min_length=2, description="How what people call it begins.")]
+
+    examples = {"an order": {"text": "demo-10"}}
 
 
 class SitesInput(InputModel):
@@ -79,8 +69,8 @@ class ActInput(AskInput):
     """Jobs, by their ids or as an error group of a queue, and why."""
 
     reason: Reason
-    ids: JobIds | None = None
-    group: GroupName | None = None
+    ids: Annotated[list[JobId], Field(min_length=1, max_length=MOST_ACTED_ON)] | None = None
+    group: Annotated[str, line(64), Field(description="An error group's name, as error_groups has it.")] | None = None
 
     examples = {"a job": {"ids": [JOB], "reason": "The printer has paper again."}}
 
@@ -159,15 +149,20 @@ class AskBlocker(TypedDict):
     sentence: str
 
 
-class AskError(TypedDict):
-    """A job's error, what helps, and whose turn it is."""
+class AskAdvice(TypedDict):
+    """An error, what helps, and whose turn it is."""
 
     code: str
     words: str
-    cause: str
+    message: str
     advice: str
     turn: str
-    message: str
+
+
+class AskError(AskAdvice):
+    """A job's error."""
+
+    cause: str
 
 
 class AskStep(TypedDict):
@@ -202,21 +197,16 @@ class AskExplanation(TypedDict):
     actions: list[AskAction]
 
 
-class AskGroup(TypedDict):
+class AskGroup(AskAdvice):
     """Failures that look alike."""
 
     queue: str
     group: str
-    code: str
-    words: str
-    message: str
     count: int
     states: dict[str, int]
     first_at: Time
     last_at: Time
     last_day: int
-    advice: str
-    turn: str
 
 
 class AskGroups(TypedDict):

@@ -5,10 +5,10 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
@@ -108,6 +108,10 @@ def set_priority(model_admin: "QueueAdmin", request: HttpRequest, row: Any) -> H
         else:
             messages.warning(request, _("Nothing was changed: the job has this priority, or it no longer waits."))
     return acting.back_to_row(model_admin, request, row)
+
+
+def admin_of(queue: Queue) -> "QueueAdmin":
+    return cast("QueueAdmin", admin.site.get_model_admin(queue.model))
 
 
 class QueueAdmin(ReadOnlyAdmin):

@@ -17,7 +17,7 @@ COUNTED = ("accepted", "failed", "unknown", "google", "findings")
 Rows = TypeVar("Rows", bound=UploadableQuerySet[Any])
 
 
-def stats(site: Site) -> dict[str, object]:
+def stats(site: Site) -> SiteStats:
     return _site_stats(site, site_health([site])[site.pk])
 
 
@@ -26,14 +26,14 @@ def summed_stats(sites: list[Site]) -> dict[str, object]:
     every = [_site_stats(site, health[site.pk]) for site in sites]
     return {
         "siteId": None,
-        "totals": {state: sum(stats["totals"][state] for stats in every) for state in CONVERSIONS.states},
+        "totals": {state: sum(each.totals[state] for each in health.values()) for state in CONVERSIONS.states},
         "stuckProcessing": sum(stats["stuckProcessing"] for stats in every),
         "lastUpdatedAt": max((stats["lastUpdatedAt"] for stats in every if stats["lastUpdatedAt"]), default=None),
         "sites": every,
     }
 
 
-def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
+def _site_stats(site: Site, health: SiteHealth) -> SiteStats:
     return present(
         health,
         SiteStats,
@@ -54,7 +54,7 @@ def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
     )
 
 
-def google_counts(site: Site) -> dict[str, Any]:
+def google_counts(site: Site) -> GoogleCounts:
     stored = ReadBack.objects.filter(site=site).first() or ReadBack(site=site)
     actions = [
         {"day": row["day"], "action": row["name"], **{name: row[name] for name in COUNTED}} for row in stored.days
@@ -73,7 +73,7 @@ def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None
     return page
 
 
-def row(conversion: Conversion) -> dict[str, Any]:
+def row(conversion: Conversion) -> ConversionRow:
     columns = columns_of(conversion, ConversionRow.__annotations__)
     return present(conversion, ConversionRow, **{**columns, "conversionValue": float(conversion.value)})
 

@@ -327,7 +327,7 @@ def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str,
     return present(job, shape, claimed=job.claim_token is not None, warnings=present_warnings(job), **columns, **values)
 
 
-def present_similar(jobs: list[Job]) -> list[dict[str, object]]:
+def present_similar(jobs: list[Job]) -> list[SimilarJob]:
     return [present(job, SimilarJob, job_id=str(job.pk)) for job in jobs]
 
 
@@ -341,7 +341,7 @@ def present_warnings(job: Job) -> list[JobWarning]:
     return [{"code": WarningCode(job.warning_code), "message": message, "parts": parts}]
 
 
-def _audit_line(event: Event) -> dict[str, object]:
+def _audit_line(event: Event) -> AuditLine:
     texts = {"message": english(event.message), "details": english_values(event.details)}
     return present(event, AuditLine, job_id=str(event.object_id), **texts)
 

@@ -58,11 +58,11 @@ def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int
     return sorted(candidates, key=lambda row: row.pk, reverse=True)[:limit]
 
 
-def present_message(message: OutboxMessage) -> dict[str, object]:
+def present_message(message: OutboxMessage) -> MessageShown:
     return present(message, MessageShown, **_values(message))
 
 
-def present_message_detail(message: OutboxMessage) -> dict[str, object]:
+def present_message_detail(message: OutboxMessage) -> MessageDetail:
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-pk")[:MOST_ATTEMPTS]
     attempts = [
         present(

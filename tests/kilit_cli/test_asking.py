@@ -6,7 +6,7 @@ import pytest
 
 from kilit.ask.rest import VERBS
 from kilit_cli import __main__ as program
-from kilit_cli import watching
+from kilit_cli import asking
 from kilit_cli.__main__ import app
 from kilit_cli.failures import ExitCode, Failure
 from ociqueue.models import Conversion
@@ -173,12 +173,12 @@ def test_a_login_and_what_it_may_do(use, kilit, live_server, world, monkeypatch)
 
 
 def test_watching_goes_on_while_the_server_is_away(use, monkeypatch) -> None:
-    kilit, look = use("reads"), watching.look
+    kilit, look = use("reads"), asking.look
     looks = iter(
         [look, lambda _api: raise_failure(ExitCode.UNREACHABLE), look, lambda _api: raise_failure(ExitCode.NO_ACCESS)]
     )
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    monkeypatch.setattr(watching, "look", lambda api: next(looks)(api))  # noqa: PLW0108 - a look each time
+    monkeypatch.setattr(asking, "look", lambda api: next(looks)(api))  # noqa: PLW0108 - a look each time
 
     ended = kilit("watch")
 

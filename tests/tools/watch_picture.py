@@ -10,7 +10,7 @@ from io import StringIO
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group
 
-from kilit_cli.watching import draw_screen
+from kilit_cli.asking import draw_screen
 from tests.support.commands import ROOT
 
 WIDTH = 90

@@ -144,13 +144,18 @@ def offers_for(model_admin: ModelAdmin, request: HttpRequest, row: Any) -> Offer
     if not model_admin.has_operate_permission(request, row):
         return {}
     entry = entry_of(model_admin, row)
-    useless = TRY_AGAIN if entry and entry.is_final else ()
-    actions = [action for action in model_admin.actions if action.name not in useless and action.applies_to(row)]
-    offers = {action.name: _offer(model_admin, request, action, row) for action in actions}
+    offers = {action.name: _offer(model_admin, request, action, row) for action in useful_actions(model_admin, row)}
     all_offers: Offers = model_admin.page.offers(row, offers, request.user)
     if not entry or not entry.is_question:
         return all_offers
     return {name: replace(offer, is_answer=name in entry.row) for name, offer in all_offers.items()}
+
+
+def useful_actions(model_admin: ModelAdmin, row: Any) -> list[Action]:
+    """Return the actions that would change a row, and may help it."""
+    entry = entry_of(model_admin, row)
+    useless = TRY_AGAIN if entry and entry.is_final else ()
+    return [action for action in model_admin.actions if action.name not in useless and action.applies_to(row)]
 
 
 def entry_of(model_admin: ModelAdmin, row: Any) -> ErrorEntry | None:

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
 from kilit.batches.error_entries import ErrorEntry
+from kilit.batches.queues import Queue
 from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.lock.models import ErrorGroup
@@ -76,14 +78,21 @@ def group_message(group: Group) -> str:
     return group.shape if "<id>" in group.shape and english(message) == message else mask_identifiers(message)
 
 
+def largest_groups(
+    queue: Queue, user: User | AnonymousUser, *, limit: int
+) -> tuple[list[Group], dict[str, list[int]], dict[str, ErrorEntry]]:
+    """Return error groups, with the trend and the entry of each by its name."""
+    name, scopes = queue.table.queue, queue.scopes_seen_by(user)
+    example = queue.failures.example(queue.model._meta.db_table)
+    groups = ErrorGroup.objects.largest(queue=name, scopes=scopes, limit=limit, example=example)
+    trends = ErrorGroup.objects.trend([group.name for group in groups], queue=name, scopes=scopes)
+    return groups, trends, queue.entries_of(groups)
+
+
 def groups_page(model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
     queue = model_admin.queue
-    name, scopes = queue.table.queue, queue.scopes_seen_by(request.user)
-    example = queue.failures.example(queue.model._meta.db_table)
-    largest = ErrorGroup.objects.largest(queue=name, scopes=scopes, limit=MOST_GROUPS + 1, example=example)
-    listed = largest[:MOST_GROUPS]
-    trends = ErrorGroup.objects.trend([group.name for group in listed], queue=name, scopes=scopes)
-    entries, may_act = queue.entries_of(listed), model_admin.has_operate_permission(request)
+    largest, trends, entries = largest_groups(queue, request.user, limit=MOST_GROUPS + 1)
+    listed, may_act = largest[:MOST_GROUPS], model_admin.has_operate_permission(request)
 
     def row(group: Group) -> ErrorGroupRow:
         entry = entries[group.name]

@@ -64,7 +64,7 @@ class MembersView(AgencyView):
         return Response({**counted, "newPeople": len(plan.people)})
 
 
-def present_member(member: SiteMembership) -> dict[str, object]:
+def present_member(member: SiteMembership) -> schemas.ManagedMember:
     site = member.site
     return present(member.user, schemas.ManagedMember, site=site.public_id, siteName=site.name, role=member.role)
 
