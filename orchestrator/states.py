@@ -75,7 +75,7 @@ JOBS = Lifecycle(
         JobState.OPTI_RUNNING: _("Optimization running"),
         JobState.OPTI_DONE: _("Optimization finished"),
         JobState.XML_READY: _("XML ready"),
-        JobState.DELIVERED: _("Delivered to the saw"),
+        JobState.DELIVERED: _("Being cut"),  # by the saw, which has taken it, or by people
         JobState.HOLD: _("Needs approval"),
     },
     moves={

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from django.db.models import Max
 from django.db.models.functions import Now
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext_lazy
 from pydantic_core import to_json
 
 from kilit.audit.models import Audit
@@ -18,12 +17,17 @@ from kilit.audit.replay import SPAN, Breach, breaches_in_span, count_span, model
 from kilit.lock.identity import first_at
 from kilit.lock.log import settled_up_to
 from kilit.lock.models import Event
+from kilit.problems.registry import with_number
 
 MOST_NAMED = 1_000  # breaches in a record
 MARGIN = timedelta(hours=1)  # rows that an earlier audit may not have seen yet
 SETTLE_SECONDS = 60.0
 SWEEP_SECONDS = 300.0
 FIRST_ID = UUID(int=0)
+MOVES = ngettext_lazy("%(number)s move", "%(number)s moves", "count")
+JOBS = ngettext_lazy("%(number)s job", "%(number)s jobs", "count")
+NEW_JOBS = ngettext_lazy("%(number)s new job", "%(number)s new jobs", "count")
+WRONG = ngettext_lazy("%(number)s is wrong", "%(number)s are wrong", "count")
 
 
 def sweep() -> str:
@@ -73,15 +77,15 @@ def as_json(breach: Breach) -> dict[str, Any]:
 
 
 def sentence(record: Audit) -> str:
-    """Return the result in one sentence."""
-    numbers = {"moves": number_format(record.moves), "jobs": number_format(record.jobs)}
-    if not record.breach_count:
-        return _("%(moves)s moves of %(jobs)s new jobs: all listed.") % numbers
-    wrong = ngettext("%(number)s is wrong", "%(number)s are wrong", record.breach_count)
-    return _("%(moves)s moves of %(jobs)s new jobs: %(wrong)s.") % {
-        **numbers,
-        "wrong": wrong % {"number": number_format(record.breach_count)},
+    """Return the result in one sentence; an audit of what is new also has moves of older jobs."""
+    parts = {
+        "moves": with_number(MOVES, record.moves),
+        "jobs": with_number(JOBS if record.is_full else NEW_JOBS, record.jobs),
+        "result": with_number(WRONG, record.breach_count) if record.breach_count else _("all listed"),
     }
+    if record.is_full:
+        return _("%(moves)s of %(jobs)s: %(result)s.") % parts
+    return _("%(moves)s, %(jobs)s: %(result)s.") % parts
 
 
 def report(record: Audit) -> str:

@@ -76,7 +76,7 @@ __all__ = [
     "small_steps",
 ]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("audited")]
 
 
 class LogReader(Scene):

@@ -6,11 +6,12 @@ from collections.abc import Callable
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.utils import translation
 
 from kilit.audit.models import Audit
 from kilit.audit.registrations import find
 from kilit.audit.replay import Fault
-from kilit.audit.run import audit
+from kilit.audit.run import audit, sentence
 from kilit.lock.audit import acting_as
 from kilit.lock.leases import no_lease
 from kilit.lock.models import QueuePause
@@ -136,16 +137,35 @@ def test_what_went_well_is_one_sentence_and_is_not_read_again(capsys):
     call_command("audit", full=True)
 
     assert capsys.readouterr().out.splitlines() == [
-        "3 moves of 1 new jobs: all listed.",
-        "6 moves of 2 new jobs: all listed.",
-        "9 moves of 3 new jobs: all listed.",
+        "3 moves of 1 job: all listed.",
+        "6 moves, 2 new jobs: all listed.",
+        "9 moves of 3 jobs: all listed.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("language", "numbers", "words"),
+    [
+        ("en", {"moves": 1, "jobs": 1}, "1 move, 1 new job: all listed."),
+        ("en", {"moves": 1, "jobs": 0, "breach_count": 2}, "1 move, 0 new jobs: 2 are wrong."),
+        (
+            "en",
+            {"moves": 12034221, "jobs": 4011233, "is_full": True},
+            "12,034,221 moves of 4,011,233 jobs: all listed.",
+        ),
+        ("tr", {"moves": 3, "jobs": 1, "breach_count": 1}, "3 hareket, 1 yeni iş: 1 yanlış."),
+        ("tr", {"moves": 3, "jobs": 1, "is_full": True}, "1 iş, 3 hareket: hepsi listede."),
+    ],
+)
+def test_the_sentence_reads_well_for_one_and_for_many(language, numbers, words):
+    with translation.override(language):
+        assert sentence(Audit(**numbers)) == words
 
 
 def test_damage_ends_the_command_with_an_error_and_a_report(tmp_path, capsys):
     change_state(deliver_parcel())
 
-    with pytest.raises(CommandError, match=r"3 moves of 1 new jobs: 1 is wrong\."):
+    with pytest.raises(CommandError, match=r"3 moves of 1 job: 1 is wrong\."):
         call_command("audit", json=tmp_path / "report.json")
 
     report = json.loads((tmp_path / "report.json").read_text())
