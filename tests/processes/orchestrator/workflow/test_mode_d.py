@@ -1,7 +1,11 @@
 """Mode D: the built-in optimiser plans a job, outside OptiPlanning's slot, once."""
 
 import json
+import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -10,11 +14,14 @@ from django.db import connection
 
 from kilit.lock.models import Event
 from orchestrator.cutting import places, solving
+from orchestrator.cutting.checking import faults
 from orchestrator.cutting.solving import Progress
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job, SolutionFile
+from orchestrator.optiplanning import adapters, guardian
 from orchestrator.optiplanning.solution import plan_of
 from orchestrator.workflow import decisions, planning_step, watching
+from orchestrator.workflow.by_hand import cut_by_hand
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, CUTTING_JOBS, GOVDE, make_job, page_of
 from tests.support.cutting_rules import SHIPPED
@@ -163,6 +170,55 @@ def test_a_cancelled_job_stops_its_solver(shop, monkeypatch) -> None:
     assert solvers
     wait_for_the_end(*solvers)
     assert not SolutionFile.objects.exists()
+
+
+# When a solver is killed: by the file of its plans, which it opens before it searches.
+MOMENTS: dict[str, Callable[[Path], bool]] = {
+    "as it starts": lambda _plans: True,
+    "before its first plan": Path.exists,
+    "after its first plan": lambda plans: plans.exists() and '"boards"' in plans.read_text(),
+}
+
+
+@pytest.mark.parametrize("killed", ["solver", "guardian"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_job_whose_solver_is_killed_gets_a_plan_and_ends(shop, monkeypatch, moment, killed) -> None:
+    """Whoever kills it: the best plan so far is taken, at worst the one by strips."""
+    started: dict[str, psutil.Process] = {}
+    made: list[tuple[Any, Any]] = []
+    run, solve = solving.run_program, planning_step.solve
+
+    def run_and_kill(command: list[str], *, keep_alive: Any, **options: Any) -> Any:
+        lines = {"solver": command, "guardian": [sys.executable, "-I", guardian.__file__, *command]}
+
+        def look() -> None:
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):  # it has ended meanwhile
+                    line = process.cmdline()
+                    started.update({name: process for name, own in lines.items() if own == line})
+            if "solver" in started and MOMENTS[moment](Path(command[-1])):
+                with suppress(psutil.NoSuchProcess):  # killed before
+                    started[killed].kill()
+            keep_alive()
+
+        return run(command, keep_alive=look, **options)
+
+    def solve_and_keep(order: Any, **options: Any) -> Any:
+        made.append((order, solve(order, **options)))
+        return made[-1][1]
+
+    monkeypatch.setattr(adapters, "KEEP_ALIVE_EVERY", 0.02)
+    monkeypatch.setattr(solving, "run_program", run_and_kill)
+    monkeypatch.setattr(planning_step, "solve", solve_and_keep)
+
+    job = planned(ordered())
+
+    ((order, plan),) = made
+    assert faults(order, plan) == []
+    assert (solving.ENGINE in {each.solver for each in plan.problems}) == (moment == "after its first plan")
+    wait_for_the_end(*started.values())
+    assert cut_by_hand(job.pk, by="Mehmet").status == "DONE"
+    assert states(job) == ["NEW", "PREPARED", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
 
 
 def test_a_retry_uses_the_plan_unless_the_order_would_be_planned_otherwise(shop, rules_file, monkeypatch) -> None:
