@@ -1,14 +1,12 @@
 """Sites and members as CSV files: a check first, which shows what would change, then the change, all or nothing."""
 
 import base64
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import IO, Any
 
 from django import forms
-from django.contrib.auth.models import AnonymousUser, User
 from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -19,11 +17,12 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import number, page
-from kilit.csv.grid import lines_from_text, text_from_lines
+from kilit.csv.grid import lines_from_text
 from kilit.csv.reader import CsvLine
 from kilit.csv.text import CsvError
 from kilit.csv.writer import csv_lines, csv_response
 from kilit.sites import member_files
+from kilit.sites.file_lines import MOST_LINES
 from kilit.sites.models import SiteQuerySet
 from kilit.sites.site_files import SitePlan
 from kilit.sites.site_model import has_site_permission
@@ -102,97 +101,64 @@ MEMBERS = BulkFile(
 
 class BulkFileForm(forms.Form):
     file = csv_field(5, gettext_lazy("Larger than %(most)s MB; use several files."))
-    # Proof that this user has seen what the file would change.
-    checked = forms.CharField(required=False)
-    # Lines that were corrected on the page, which file they are of, and those in the grid.
-    kept = forms.CharField(required=False, strip=False)
-    digest = forms.CharField(required=False)
-    rows = forms.CharField(required=False, strip=False)
-
-    def file_digest(self) -> str:
-        file: Any = self.cleaned_data["file"].file
-        file.seek(0)
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
-        return digest
-
-    def typed(self, kind: BulkFile) -> dict[int, dict[str, str]]:
-        """Return what was typed in place of lines of this file."""
-        if self.cleaned_data["digest"] != self.file_digest():
-            return {}
-        return lines_from_text(f"{self.cleaned_data['kept']}\n{self.cleaned_data['rows']}", kind.columns)
-
-    def proof(self, user: User | AnonymousUser, kind: BulkFile) -> str:
-        typed = hashlib.sha256(json.dumps(self.typed(kind), sort_keys=True).encode()).hexdigest()
-        return signing.dumps([kind.name, user.pk, self.file_digest(), typed], salt=SALT)
-
-    def was_checked(self, user: User | AnonymousUser, kind: BulkFile) -> bool:
-        try:
-            given = signing.loads(self.cleaned_data["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
-        except signing.BadSignature:
-            return False
-        return bool(given == signing.loads(self.proof(user, kind), salt=SALT))
 
 
 def import_page(kind: BulkFile, model_admin: ModelAdmin, request: HttpRequest) -> HttpResponse:
+    """Check a file; then correct its lines, or apply them: they come back with the page that showed them."""
     if not _may(request):
         raise PermissionDenied
-    form = BulkFileForm(request.POST or None, request.FILES or None)
-    plan, is_stored = None, False
-    grid: dict[str, Any] = {}
-    if form.is_valid():
-        is_stored = request.POST.get("step") == "import"
-        if is_stored and not form.was_checked(request.user, kind):
-            form.add_error("file", _("This is not the file that was checked. Check it first."))
-        else:
-            plan, grid = _read(request, form, kind, dry_run=not is_stored)
+    is_shown = "checked" in request.POST
+    is_stored = is_shown and "rows" not in request.POST
+    form = BulkFileForm() if is_shown else BulkFileForm(request.POST or None, request.FILES or None)
+    lines, fault = None, ""
+    try:
+        if is_shown:
+            lines = _shown_lines(request, kind)
+        elif form.is_valid():
+            lines = list(islice(kind.read(form.cleaned_data["file"].file), MOST_LINES + 1))
+    except CsvError as error:
+        fault = str(error)
+    plan = None if lines is None else kind.store(request.user, lines, dry_run=not is_stored)
     return page(
         model_admin,
         request,
         "admin/ociqueue/bulk_files.html",
         title=str(kind.title),
         form=form,
-        faults=[text for texts in form.errors.values() for text in texts],
+        faults=[*form.errors.get("file", []), *([fault] if fault else [])],
         about=kind.about,
         columns=", ".join(kind.columns),
         export_address=reverse("admin:ociqueue_site_export", args=[kind.name]),
         plan=plan,
-        **grid,
-        **(_report(plan, kind, is_stored=is_stored and not plan.rejected) if plan else {}),
-        proof=form.proof(request.user, kind) if plan and plan.changes and not plan.rejected and not is_stored else "",
+        **(_report(plan, kind, is_stored=is_stored) if plan else {}),
+        **(_next_step(request, plan, kind, lines) if lines and (plan.rejected or not is_stored) else {}),
     )
 
 
-def _read(request: HttpRequest, form: BulkFileForm, kind: BulkFile, *, dry_run: bool) -> tuple[Any, dict[str, Any]]:
-    file, typed = form.cleaned_data["file"].file, form.typed(kind)
-    try:
-        lines: list[CsvLine] = [
-            replace(line, cells=typed[line.number], fault="", text="") if line.number in typed else line
-            for line in kind.read(file)
-        ]
-        plan = kind.store(request.user, lines, dry_run=dry_run)
-    except CsvError as error:
-        form.add_error("file", str(error))
-        return None, {}
-    finally:
-        file.seek(0)
-    return plan, _grid(plan, lines, kind, form.file_digest(), typed)
-
-
-def _grid(
-    plan: Any, lines: Sequence[CsvLine], kind: BulkFile, digest: str, typed: Mapping[int, Mapping[str, str]]
-) -> dict[str, Any]:
-    """Return the lines to correct, and those that were corrected before, which the form sends again."""
+def _next_step(request: HttpRequest, plan: Any, kind: BulkFile, lines: Sequence[CsvLine]) -> dict[str, Any]:
+    """Return the lines for the form to send back, signed: those to correct as a grid, or else all to be applied."""
     faulty = {fault.line for fault in plan.rejected}
     shown = [line for line in lines if line.number in faulty][:MOST_SHOWN]
     rows = {line.number: line.cells or {kind.columns[0]: line.text} for line in shown}
     faults = [(fault.line, fault.field, fault.reason) for fault in plan.rejected]
-    kept = {number: cells for number, cells in typed.items() if number not in rows}
+    kept = [(line.number, line.cells, line.fault, line.text) for line in lines]
     return {
         "grid": grid_of(rows, kind.columns, faults) if rows else None,
-        "kept": text_from_lines(kept, kind.columns),
-        "digest": digest,
+        "checked": signing.dumps([kind.name, request.user.pk, kept], salt=SALT, compress=True),
     }
+
+
+def _shown_lines(request: HttpRequest, kind: BulkFile) -> list[CsvLine]:
+    """Return the lines that this user was shown, with those that were typed in their places."""
+    try:
+        name, user, kept = signing.loads(request.POST["checked"], salt=SALT, max_age=PROOF_MAX_AGE)
+    except signing.BadSignature:
+        name, user, kept = "", None, []
+    if (name, user) != (kind.name, request.user.pk):
+        raise CsvError(_("Too much time has passed. Nothing was changed; choose the file again."))
+    typed = lines_from_text(request.POST.get("rows", ""), kind.columns)
+    lines = [CsvLine(*each) for each in kept]
+    return [CsvLine(line.number, typed[line.number]) if line.number in typed else line for line in lines]
 
 
 def _report(plan: Any, kind: BulkFile, *, is_stored: bool) -> dict[str, Any]:

@@ -32,9 +32,8 @@ def store(user: User, text: str, **options: Any) -> SitePlan:
     return SITES.store(user, SITES.lines(BytesIO(text.encode())), **options)
 
 
-def upload(client: Client, text: str, **more: str) -> Any:
-    file = SimpleUploadedFile("sites.csv", text.encode())
-    return client.post(IMPORT, {"file": file, **more})
+def upload(client: Client, text: str) -> Any:
+    return client.post(IMPORT, {"file": SimpleUploadedFile("sites.csv", text.encode())})
 
 
 def test_a_file_creates_sites_with_their_admin(admin_user: User) -> None:
@@ -126,38 +125,45 @@ def test_others_may_neither_import_nor_export(site: Site, make_person: Any, role
 
 
 def test_the_page_shows_the_changes_first_and_applies_only_what_it_showed(admin_client: Client) -> None:
-    checked = upload(admin_client, FILE, step="check")
+    checked = upload(admin_client, FILE)
     assert "2 lines would change something" in checked.text
     assert not Site.objects.exists()
-    proof = checked.context["proof"]
+    shown = checked.context["checked"]
 
-    other = upload(admin_client, FILE.replace("Orman", "Dağ"), step="import", checked=proof)
-    assert "This is not the file that was checked." in other.text
+    forged = admin_client.post(IMPORT, {"checked": shown[:-1]})
+    assert "choose the file again" in forged.text
     assert not Site.objects.exists()
 
-    applied = upload(admin_client, FILE, step="import", checked=proof)
+    applied = admin_client.post(IMPORT, {"checked": shown})
     assert "Changed by 2 lines" in applied.text
     assert Site.objects.count() == 2
 
 
+def test_what_one_admin_was_shown_another_cannot_apply(admin_client: Client, make_person: Any, site: Site) -> None:
+    checked = upload(admin_client, FILE).context["checked"]
+
+    other = make_person("fatma", role="admin", sites={site: "admin"}).post(IMPORT, {"checked": checked})
+    members = admin_client.post("/admin/ociqueue/site/import-members/", {"checked": checked})
+
+    assert all("choose the file again" in page.text for page in (other, members))
+    assert Site.objects.count() == 1
+
+
 def test_bad_lines_are_corrected_in_a_grid_and_applied_with_the_rest(admin_client: Client) -> None:
-    text = FILE.replace("EUR", "XXX").replace("123-456-7890", "12")
-    checked = upload(admin_client, text, step="check")
+    checked = upload(admin_client, FILE.replace("EUR", "XXX").replace("123-456-7890", "12"))
     grid = checked.context["grid"]
     assert [fault[:2] for fault in json.loads(grid["faults_json"])] == [[0, "customerId"], [1, "currency"]]
-    sent = {"digest": checked.context["digest"], "kept": checked.context["kept"]}
 
-    again = upload(admin_client, text, step="check", **sent, rows=grid["rows"].replace("XXX", "EUR"))
-    assert again.context["kept"].startswith("3\t")
-    sent |= {"kept": again.context["kept"]}
-    rows = again.context["grid"]["rows"].replace("12", "123-456-7890")
-    ready = upload(admin_client, text, step="check", **sent, rows=rows)
-    sent |= {"kept": ready.context["kept"], "checked": ready.context["proof"]}
-    unseen = upload(admin_client, text, step="import", **sent | {"kept": sent["kept"].replace("Orman", "Dağ")})
-    assert "This is not the file that was checked." in unseen.text
-    other = upload(admin_client, FILE.replace("EUR", "YYY"), step="check", **sent)
-    assert "YYY" in other.context["grid"]["rows"], "what was typed is of another file"
-    upload(admin_client, text, step="import", **sent)
+    def send(page: Any, before: str, after: str) -> Any:
+        rows = page.context["grid"]["rows"].replace(before, after)
+        return admin_client.post(IMPORT, {"checked": page.context["checked"], "rows": rows})
+
+    again = send(checked, "XXX", "EUR")
+    assert [line.split("\t")[0] for line in again.context["grid"]["rows"].splitlines()] == ["2"]
+    ready = send(again, "12", "123-456-7890")
+    assert "2 lines would change something" in ready.text
+    assert not Site.objects.exists(), "what was typed is shown first"
+    admin_client.post(IMPORT, {"checked": ready.context["checked"]})
 
     sites = Site.objects.order_by("name").values_list("name", "customer_id", "default_currency")
     assert list(sites) == [("Deniz", "1234567890", "TRY"), ("Orman", "2345678901", "EUR")]
@@ -165,7 +171,7 @@ def test_bad_lines_are_corrected_in_a_grid_and_applied_with_the_rest(admin_clien
 
 @pytest.mark.parametrize("text", ["", "\x00\x01", "colour\nred\n", '"name\n', "name,name\na,b\n"])
 def test_what_is_no_file_of_sites_is_refused_in_words(admin_client: Client, text: str) -> None:
-    page = upload(admin_client, text, step="check")
+    page = upload(admin_client, text)
 
     assert page.status_code == 200
     assert page.context["faults"] or page.context["rejected"]
