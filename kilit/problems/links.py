@@ -22,7 +22,6 @@ PAGES = {
     "google_counts": "{}/google-counts/",
     "resume": "{}/resume/",
     "settings": "{}/settings/",
-    "switch": "{}/switch/",
     # of endpoints
     "switch_on": "{}/switch-on/",
 }

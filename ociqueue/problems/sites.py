@@ -79,10 +79,15 @@ def switch(reader: Any, circuits: list[Circuit]) -> dict[object, ProblemAction]:
     sites = administered_by(reader).filter(pk__in=[circuit.site_id for circuit in shut])
     ids = set(sites.values_list("pk", flat=True))
     return {
-        circuit.pk: ProblemAction(_("Switch to Data Manager"), page_path(Site, "switch", circuit.site_id))
+        circuit.pk: ProblemAction(_("Switch to Data Manager"), switch_path(circuit.site_id))
         for circuit in shut
         if circuit.site_id in ids
     }
+
+
+def switch_path(site: object) -> str:
+    """Return the settings of a site with the other sender chosen."""
+    return page_path(Site, "settings", site, sync_method=SyncMethod.DATA_MANAGER)
 
 
 def differing_counts(counts: ReadBack) -> dict[str, object]:

@@ -17,7 +17,7 @@ from kilit.problems.queues import StuckJobs, register_queue_problems
 from kilit.problems.registry import Problem, ProblemAction, ProblemSource
 from ociqueue.models import Site
 from ociqueue.operating.errors import expected_adjustment_groups, expected_groups
-from ociqueue.problems.sites import administered_by
+from ociqueue.problems.sites import administered_by, switch_path
 from ociqueue.queue import ADJUSTMENT_QUEUE, QUEUE
 from ociqueue.states import SyncMethod
 
@@ -43,7 +43,7 @@ def of_site(label: "StrOrPromise", page: str) -> Step:
 def switch(rows: FailedRows, reader: Any) -> ProblemAction | None:
     sites = administered_by(reader).filter(sync_method=SyncMethod.API)
     if rows.scope and sites.filter(pk=rows.scope).exists():
-        return ProblemAction(_("Switch to Data Manager"), page_path(Site, "switch", rows.scope))
+        return ProblemAction(_("Switch to Data Manager"), switch_path(rows.scope))
     return None
 
 

@@ -1,4 +1,4 @@
-"""What keeps a site's rows from being sent, in the console: circuits with "Probe now", and the change of its sender."""
+"""What keeps a site's rows from being sent, in the console: circuits with "Probe now", and what to know of senders."""
 
 from typing import Any
 
@@ -23,11 +23,12 @@ from kilit.machine_errors import explain
 from kilit.spans import distance
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.base.site_header import header_context, may_administer, site_address, site_page
+from ociqueue.admin.base.site_header import may_administer, site_page
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import NOT_ALLOWLISTED, CircuitQuerySet
-from ociqueue.operating.senders import UnsettledRows, after_switch, unsettled_rows, with_open_rows
+from ociqueue.operating.senders import UnsettledRows
 from ociqueue.operating.site_health import SiteHealth, next_probe, open_circuits, scope_label, site_health
+from ociqueue.problems.sites import switch_path
 from ociqueue.states import CIRCUITS, UPLOADED_HERE, CircuitStatus, ConversionStatus, SyncMethod
 
 
@@ -72,7 +73,8 @@ SENDERS = {
     ),
     SyncMethod.DATA_MANAGER: gettext_lazy(
         "We upload; Google gives its verdict on each row later, usually within 24 hours. Google's successor of click "
-        "uploads over the Ads API, open to everyone."
+        "uploads over the Ads API, open to everyone. The login needs the scope datamanager, and the Data Manager API "
+        "must be enabled in its Google Cloud project; it is tested right after a change."
     ),
 }
 
@@ -94,46 +96,6 @@ def is_shut_out(site: Site) -> bool:
     """Return whether Google refuses the site's uploads because it closed the Ads API to its developer token."""
     shut = Circuit.objects.filter(site=site, status=CircuitStatus.OPEN, code=NOT_ALLOWLISTED)
     return site.sync_method == SyncMethod.API and shut.exists()
-
-
-def switch_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> HttpResponse | None:
-    """Confirm, then let a site of the Google Ads API send through the Data Manager API."""
-    if request.method == "POST":
-        _switch(model_admin, request, site)
-    if request.method == "POST" or site.sync_method != SyncMethod.API:
-        return None
-    # Google may have them: by the other API they are sent again, under the same order id.
-    open_rows = unsettled_rows(site)
-    return model_admin.confirm(
-        request,
-        site,
-        head_template="admin/ociqueue/site_head.html",
-        title=_("Send %(site)s through the Data Manager API?") % {"site": site},
-        sentences=[
-            _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
-            *rows_in_flight(site),
-            *([warnings(site, open_rows)] if open_rows else []),
-            _(
-                "The login needs the scope datamanager, and the Data Manager API must be enabled in its Google Cloud "
-                "project. The login is tested right after the switch; if it does not pass, store a new one."
-            ),
-        ],
-        submit=_("Switch to Data Manager"),
-        back=site_address(site, "circuit"),
-        **header_context(request, site, tab="credentials"),
-    )
-
-
-def _switch(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> None:
-    with transaction.atomic():
-        api_site = Site.objects.filter(pk=site.pk, sync_method=SyncMethod.API)
-        if not api_site.update(sync_method=SyncMethod.DATA_MANAGER):
-            messages.warning(request, _("Nothing was changed: the site does not use the Google Ads API any more."))
-            return
-        site.refresh_from_db()
-        model_admin.log_change(request, site, with_open_rows("Switched to the Data Manager API", unsettled_rows(site)))
-        after_switch(site)
-    messages.success(request, _("%(site)s sends through the Data Manager API now.") % {"site": site})
 
 
 MOST_EVENTS = 50
@@ -181,7 +143,7 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
         return {"is_uploaded_here": False}
     return {
         "is_uploaded_here": True,
-        "may_switch": is_shut_out(site) and may_administer(request.user, site),
+        "switch_href": switch_path(site.pk) if is_shut_out(site) and may_administer(request.user, site) else "",
         "needs_credentials": not Credentials.objects.filter(site=site).exists(),
         "open_circuits": [_shown(circuit) for circuit in open_circuits([site.pk]).order_by("action")],
     }

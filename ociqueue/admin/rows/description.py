@@ -36,6 +36,7 @@ from ociqueue.operating.presenters import with_upload
 from ociqueue.operating.site_health import open_circuits
 from ociqueue.problems import blockers
 from ociqueue.problems.blockers import limits_of, row_name
+from ociqueue.problems.sites import switch_path
 from ociqueue.states import ENDED, LIVE, AdjustmentKind, Category, ConversionStatus, Disposition, SyncMethod
 
 
@@ -255,7 +256,7 @@ def of_site(label: "StrOrPromise", page: str) -> RowStep:
 
 def switch(row: Uploadable, _offers: Offers, user: "User | AnonymousUser") -> JobOffer | None:
     is_possible = row.site.sync_method == SyncMethod.API and may_administer(user, row.site)
-    return JobOffer(_("Switch to Data Manager"), site_address(row.site, "switch")) if is_possible else None
+    return JobOffer(_("Switch to Data Manager"), switch_path(row.site_id)) if is_possible else None
 
 
 STEPS: dict[str, RowStep] = {

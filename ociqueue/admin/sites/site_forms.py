@@ -56,6 +56,7 @@ class SiteForm(NewSiteForm):
     """Remembers what it showed: a page stays open for hours, and another user may have changed the sender since."""
 
     confirm_sender = BooleanField(required=False, label="", widget=HiddenInput)  # shown only if rows are open
+    requested_sender: str | None = None  # by the link to the page
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -64,6 +65,9 @@ class SiteForm(NewSiteForm):
         if SENDER in self.fields:
             said = [(_("If you change it:"),), *((sentence,) for sentence in rows_in_flight(self.instance))]
             self.fields[SENDER].help_text = format_html_join(SafeString("<br>"), "{}", said)
+            if self.requested_sender in SyncMethod.values and not self.is_bound:
+                self.data = {self.add_initial_prefix(SENDER): self.instance.sync_method}  # what is stored
+                self.initial[SENDER] = self.requested_sender
         self.open_rows = unsettled_rows(self.instance)
         if self.open_rows:
             self.fields[CONFIRM_SENDER] = confirmation(self.instance, self.open_rows, _("Change the sender"))

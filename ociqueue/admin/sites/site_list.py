@@ -133,7 +133,6 @@ class SiteAdmin(ListAdmin):
         ),
         "circuit": RowPage(circuits.circuit_page),
         "probe": RowPage(circuits.probe_now, "operate", is_posted=True, back="circuit", route="circuit/probe"),
-        "switch": RowPage(circuits.switch_page, "change", back="credentials"),
     }
 
     # What is shown
@@ -235,6 +234,7 @@ class SiteAdmin(ListAdmin):
     def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:
         own = {} if _is_members_page(request) else {"form": SiteForm if obj else NewSiteForm}
         form = super().get_form(request, obj, change, **(options | own))
+        form.requested_sender = request.GET.get(SENDER)
         if obj is None:
             form.base_fields["name"].widget.attrs["autofocus"] = True
         return form

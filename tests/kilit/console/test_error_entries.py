@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 Codes = Callable[[str], list[tuple[str, str]]]
 NAMES = ("conversion", "adjustment", "pdf", "message", "cutting_job")
 # Pages where the cause is removed, after which the row goes on by itself or by a retry.
-ELSEWHERE = ("/credentials/", "/ads-script/", "/outbox/endpoint/", "#preflight", "/switch/")
+ELSEWHERE = ("/credentials/", "/ads-script/", "/outbox/endpoint/", "#preflight", "/settings/")
 
 
 def by_api(row: Conversion) -> Conversion:
@@ -93,6 +93,8 @@ def press(client: Client, offer: Any, row: Any) -> None:
         return
     page = client.get(offer.href)
     assert page.status_code == 200, offer
+    if any(part in offer.href for part in ELSEWHERE):
+        return
     form = page.context.get("form")
     values = {field.html_name: field.value() or ("x" if field.field.required else "") for field in form or ()}
     if "conversionValue" in values:  # a correction changes something

@@ -113,7 +113,7 @@ def test_not_allowlisted_is_reported_in_full_and_a_probe_closes_it(google, make_
 
     upload_due()
     admin = make_person("fatma", role="admin", sites={api_site: "admin"})
-    assert page_of(api_site, "switch") in admin.get(page_of(api_site, "circuit")).text
+    assert page_of(api_site, "settings") in admin.get(page_of(api_site, "circuit")).text
     shown = [operator.get(page_of(api_site, name)).content.decode() for name in ("change", "circuit")]
     answer = operator.post(page_of(api_site, "circuit/probe"), follow=True)
     reported = [str(message) for message in answer.context["messages"]]
