@@ -22,20 +22,19 @@ from kilit.batches.filters import FilterSet, KindFilter
 from kilit.console import formatting
 from kilit.console.formatting import badge, breakable, column, exactly, find_object, link, number, two_lines
 from kilit.console.jobs.job_page import JobOffer
-from kilit.console.jobs.timeline import Story
 from kilit.console.lists.fields import choice_field, choices_field
 from kilit.console.lists.listing import ListAdmin, RowPage
 from kilit.outgoing.urls import InvalidUrl
-from kilit.problems.blockers import Blocker, blocked, ended, paused, waiting
 from kilit.sites.scopes import INSTALLATION, scope_choices, scopes_run_by
 from kilit.spans import ago, moment
 from outbox.admin import endpoint_actions
 from outbox.admin import messages as columns
 from outbox.admin.messages import ON_OR_OFF
+from outbox.blockers import endpoint_reasons
 from outbox.endpoints import MOST_COUNTED, fetch_health, record_change
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, OffReason, check_url
-from outbox.states import EXPIRES_AFTER, SWITCH_OFF_AFTER, MessageStatus
+from outbox.states import MessageStatus
 
 NEWEST = 10
 STATES = KindFilter(
@@ -132,30 +131,6 @@ def _offers(endpoint: Endpoint, *, may_delete: bool) -> Iterator[JobOffer]:
         yield JobOffer(_("Switch off"), page_of(endpoint, "switch_off"))
     if may_delete:
         yield JobOffer(_("Delete"), page_of(endpoint, "delete"), is_dangerous=True)
-
-
-def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocker]:
-    yield from paused(OutboxMessage)
-    if not endpoint.is_on:
-        by = Story().who(endpoint.off_by) if endpoint.off_reason == OffReason.OPERATOR else ""
-        off_at = exactly(endpoint.off_at) if endpoint.off_at else ""
-        values = {"time": off_at, "why": OffReason(endpoint.off_reason).label}
-        yield blocked(_("Off since %(time)s: %(why)s.") % values + (f" ({by})" if by else ""))
-        days = {"days": EXPIRES_AFTER.days}
-        yield blocked(
-            _("Events are not reported. Messages that wait are kept for %(days)s days, then they fail.") % days
-        )
-        yield waiting(_("Fix the receiver, switch the endpoint on, then replay the time it was off."))
-        return
-    if endpoint.failing_since:
-        values = {"time": exactly(endpoint.failing_since), "why": columns.explain_code(last.error_code) if last else ""}
-        yield blocked((_("It has failed since %(time)s. %(why)s") % values).strip())
-        off_at = moment(endpoint.failing_since + SWITCH_OFF_AFTER)
-        yield waiting(_("It is switched off at %(time)s unless a message is delivered before.") % {"time": off_at})
-    if endpoint.wait_until and endpoint.wait_until > timezone.now():
-        yield waiting(_("The receiver asked to wait until %(time)s.") % {"time": moment(endpoint.wait_until)})
-    if not endpoint.failing_since:
-        yield ended(_("On. Events are reported as they happen."))
 
 
 def _tiles(endpoint: Endpoint, health: Any) -> list[tuple[str, str, str, bool]]:
@@ -261,7 +236,7 @@ class EndpointAdmin(ListAdmin):
             original=endpoint,
             state=state_badges(endpoint),
             site=columns.site_name(endpoint),
-            blockers=list(status_of(endpoint, newest.first())),
+            blockers=list(endpoint_reasons(endpoint, newest.first())),
             tiles=_tiles(endpoint, endpoint.health),  # type: ignore[attr-defined]
             facts=list(_facts(endpoint, manages=manages)),
             kinds=[(name, webhook_kinds[name].about if name in webhook_kinds else "") for name in endpoint.kinds],

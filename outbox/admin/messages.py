@@ -29,11 +29,10 @@ from kilit.sentences import english
 from kilit.sites.scopes import scope_names
 from kilit.spans import distance
 from outbox import operations
-from outbox.blockers import reasons
-from outbox.errors import ERRORS
+from outbox.blockers import explain_code, reasons
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import hide_query
-from outbox.models.message import FAILURES, OutboxMessageQuerySet
+from outbox.models.message import OutboxMessageQuerySet
 from outbox.queue import QUEUE
 from outbox.states import MESSAGES, WAITING, MessageStatus
 
@@ -41,10 +40,6 @@ from outbox.states import MESSAGES, WAITING, MessageStatus
 ON_OR_OFF = {"on": (gettext_lazy("On"), Q(is_on=True)), "off": (gettext_lazy("Off"), Q(is_on=False))}
 WEBHOOKS_MENU = MenuItem(gettext_lazy("Webhooks"), "webhook", 60, OPERATORS)
 STATES = States(MESSAGES, colours={MessageStatus.RETRY: "warning"})
-
-
-def explain_code(code: str) -> str:
-    return _(ERRORS[code].cause) if code in ERRORS else ""
 
 
 def row_name(row: OutboxMessage) -> str:
@@ -190,7 +185,6 @@ def pretty_body(message: OutboxMessage) -> str:
 class OutboxMessageAdmin(QueueAdmin):
     menu = WEBHOOKS_MENU.tab(1)
     queue = QUEUE
-    failures = FAILURES
     actions = (RETRY, SEND_NOW, REPLAY, MARK_FAILED)
     page = JobDescription(
         states=STATES,

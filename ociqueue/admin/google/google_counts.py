@@ -14,13 +14,11 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import badge, number
-from kilit.problems.blockers import Blocker, BlockerKind, blocked
-from kilit.shares import share
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.site_header import site_address, site_page
 from ociqueue.models import Credentials, ReadBack, Site
-from ociqueue.problems.sites import worst_difference
+from ociqueue.problems.site_faults import compare_counts, unseen_errors
 from ociqueue.reconcile.compare import DIFFERENCES, Finding
 from ociqueue.states import SyncMethod
 
@@ -50,7 +48,7 @@ def counts_page(model_admin: ModelAdmin, request: HttpRequest, site: Site) -> Ht
         "google_counts",
         title=_("Google's counts of %(site)s") % {"site": site},
         stored=stored,
-        result=result_of(stored) if stored and stored.compared_at else None,
+        result=compare_counts(stored) if stored and stored.compared_at else None,
         rows=[count_row(row) for row in stored.days] if stored else [],
         notes=list(unseen_errors(stored)) if stored else [],
         is_waiting=is_waiting,
@@ -69,15 +67,6 @@ def request_reading(_model_admin: ModelAdmin, request: HttpRequest, site: Site) 
         doorbells.ring("oci_reconcile")
     else:
         messages.warning(request, _("Google's counts are read only for sites with a login for the Google Ads API."))
-
-
-def result_of(stored: ReadBack) -> Blocker:
-    if stored.differs:
-        sentence = _("Google's counts differ from ours. %(difference)s.")
-        return blocked(sentence % {"difference": worst_difference(stored)})
-    nothing = _("Nothing had been sent in the seven days before the last reading, and Google had received nothing.")
-    everything = _("Google has everything that was sent more than 24 hours ago.")
-    return Blocker(BlockerKind.READY, everything if stored.days else nothing)
 
 
 def count_row(row: Mapping[str, Any]) -> dict[str, object]:
@@ -121,14 +110,3 @@ def _sentences(row: Mapping[str, Any], findings: list[Finding]) -> Iterator[str]
         yield str(NOTES[finding]) % context
     if row["unknown"]:
         yield _("Whether Google received %(number)s more is not known.") % {"number": number(row["unknown"])}
-
-
-def unseen_errors(stored: ReadBack) -> Iterator[str]:
-    """Return the errors that Google reports for the last day with uploads and that no row of the account has here."""
-    shares: dict[str, float] = {}
-    for alert in stored.alerts:
-        if not alert.get("seen"):
-            shares[alert["error"]] = max(alert["share"], shares.get(alert["error"], 0))
-    for error, part in shares.items():
-        text = _("Google reports %(error)s for %(share)s of the last uploads, and no conversion here has it.")
-        yield text % {"error": error, "share": share(f"{part * 100:.0f}")}

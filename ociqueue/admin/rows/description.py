@@ -256,7 +256,7 @@ def of_site(label: "StrOrPromise", page: str) -> RowStep:
 
 def switch(row: Uploadable, _offers: Offers, user: "User | AnonymousUser") -> JobOffer | None:
     is_possible = row.site.sync_method == SyncMethod.API and may_administer(user, row.site)
-    return JobOffer(_("Switch to Data Manager"), switch_path(row.site_id)) if is_possible else None
+    return JobOffer(_("Switch to Data Manager"), switch_path(row.site.pk)) if is_possible else None
 
 
 STEPS: dict[str, RowStep] = {

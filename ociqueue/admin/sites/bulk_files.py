@@ -131,7 +131,7 @@ def import_page(kind: BulkFile, model_admin: ModelAdmin, request: HttpRequest) -
         export_address=reverse("admin:ociqueue_site_export", args=[kind.name]),
         plan=plan,
         **(_report(plan, kind, is_stored=is_stored) if plan else {}),
-        **(_next_step(request, plan, kind, lines) if lines and (plan.rejected or not is_stored) else {}),
+        **(_next_step(request, plan, kind, lines) if plan and lines and (plan.rejected or not is_stored) else {}),
     )
 
 

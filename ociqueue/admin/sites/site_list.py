@@ -34,10 +34,11 @@ from ociqueue.admin.sites.site_forms import (
     SiteForm,
     sender_choices,
 )
-from ociqueue.admin.sites.site_page import faults, overview
+from ociqueue.admin.sites.site_page import overview
 from ociqueue.models import Site
 from ociqueue.operating.senders import after_switch, record_switch
 from ociqueue.operating.site_health import SiteHealth, site_health
+from ociqueue.problems.site_faults import site_faults
 from ociqueue.states import BY_API, UPLOADED_HERE, ConversionStatus, SyncMethod
 
 SETTINGS = (
@@ -154,7 +155,7 @@ class SiteAdmin(ListAdmin):
 
     def findings(self, site: Site) -> list[str]:
         """Return what keeps a site from working, in sentences; `complete` has read how it is doing."""
-        return [blocker.sentence for blocker, _badge in faults(site, health(site)) if blocker]
+        return [fault.blocker.sentence for fault in site_faults(site, health(site)) if fault.blocker]
 
     @admin.display(description=gettext_lazy("site"), ordering=NameOrder("name"))
     def site(self, site: Site) -> SafeString:
@@ -179,8 +180,12 @@ class SiteAdmin(ListAdmin):
 
     @admin.display(description=gettext_lazy("alarms"))
     def alarms(self, site: Site) -> SafeString:
-        badges = [shown for _sentence, shown in faults(site, health(site)) if shown]
-        text = format_html_join("", "{}", ((shown,) for shown in badges))
+        badges = [
+            (badge(fault.label, "danger", title=fault.title, href=fault.href),)
+            for fault in site_faults(site, health(site))
+            if fault.label
+        ]
+        text = format_html_join("", "{}", badges)
         return format_html('<span class="kilit-badges">{}</span>', text) if badges else SafeString("-")
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:

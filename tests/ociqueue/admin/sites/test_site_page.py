@@ -75,7 +75,7 @@ def test_each_number_leads_to_its_list(make_person, make_site) -> None:
 
     answer = overview(viewer, site)
 
-    shown = {state.name: (state.rows, state.href) for state, _label in answer.context["states"]}
+    shown = {state.name: (state.rows, state.href) for state in answer.context["states"]}
     assert {name: rows for name, (rows, _href) in shown.items() if rows} == {"QUEUED": 1, "COMPLETED": 3, "FAILED": 2}
     for rows, href in shown.values():
         assert f'href="{href.replace("&", "&amp;")}"' in answer.text
