@@ -116,7 +116,6 @@ def admin_of(queue: Queue) -> "QueueAdmin":
 
 class QueueAdmin(ReadOnlyAdmin):
     queue: Queue
-    failures: Failures
     menu: MenuItem | MenuTab
     page = JobDescription()
     actions: Sequence[Action] = ()  # in the order in which they are offered
@@ -158,6 +157,10 @@ class QueueAdmin(ReadOnlyAdmin):
         if self.pause_title:
             self.list_pages = {**self.list_pages, **PAUSE_PAGES}
         super().__init__(*args)
+
+    @property
+    def failures(self) -> Failures:
+        return self.queue.failures
 
     @staticmethod
     def _page_of(action: Action) -> RowPage:

@@ -45,7 +45,7 @@ from orchestrator.blockers import reasons
 from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
 from orchestrator.models import Job, OrderDraft
-from orchestrator.models.job import FAILURES, JobQuerySet
+from orchestrator.models.job import JobQuerySet
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
@@ -239,7 +239,6 @@ def figures_page(model_admin: QueueAdmin, request: HttpRequest) -> HttpResponseB
 class JobAdmin(QueueAdmin):
     menu = columns.JOBS_MENU
     queue = QUEUE
-    failures = FAILURES
     actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL)
     page = JobDescription(
         states=columns.STATES,

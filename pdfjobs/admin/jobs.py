@@ -47,7 +47,7 @@ from pdfjobs.enqueue import expire_changed
 from pdfjobs.file_response import ArtifactChangedError, file_response
 from pdfjobs.links import LINK_CREATED, DeadLinkError, create_link
 from pdfjobs.models import PdfJob
-from pdfjobs.models.job import FAILURES, PdfJobQuerySet
+from pdfjobs.models.job import PdfJobQuerySet
 from pdfjobs.queue import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import CALLBACK_REQUESTED, FILE_CHANGED, MAX_RETRIES, PDF_JOBS, WAITING, PdfStatus
@@ -224,7 +224,6 @@ def _show_link(request: HttpRequest, row: PdfJob, life: timedelta) -> None:
 class PdfJobAdmin(QueueAdmin):
     menu = MenuItem(gettext_lazy("PDFs"), "picture_as_pdf", 30)
     queue = QUEUE
-    failures = FAILURES
     actions = (RETRY, EXPIRE)
     page = JobDescription(
         states=STATES,

@@ -26,7 +26,6 @@ from ociqueue.admin.rows.row_forms import adjust_page, correct_page
 from ociqueue.files import exports as dead_letters
 from ociqueue.files.exports import history_response
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.queue import QUEUE
 from ociqueue.schemas.columns import mask_click_id
@@ -86,7 +85,6 @@ def _sites(request: HttpRequest, named: str) -> SiteQuerySet[Site]:
 class ConversionAdmin(UploadableAdmin):
     menu = CONVERSIONS_MENU
     queue = QUEUE
-    failures = FAILURES
     actions = (RETRY, RESET, MARK_FAILED)
     page = CONVERSION
 
