@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from kilit.api.input_model import FieldError, UnknownFields, field_errors
+from kilit.api.input_model import FieldError, UnknownFields, field_errors, format_error
 from kilit.lock.clock import database_time
 from kilit.workers import doorbells
 from ociqueue.intake.enqueue import versions
@@ -263,3 +263,22 @@ def adjust_after(row: Conversion, item: Mapping[str, object], *, newest: str) ->
             return {"index": 0, "status": "invalid", "errors": [{"field": "", "message": changed}]}
     (result,) = adjust(row.site, [named])
     return result
+
+
+def in_force(row: Conversion, newest: Adjustment | None) -> Any:
+    """Return what has the value that is in force, or will be: the newest restatement that did not fail."""
+    is_in_force = newest and newest.value is not None and newest.status != ConversionStatus.FAILED
+    return newest if is_in_force else row
+
+
+def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
+    return {"id": str(row), "kind": kind, **({"value": 0} if kind == AdjustmentKind.RESTATEMENT else {})}
+
+
+def why_not_adjust(row: Conversion, kind: AdjustmentKind) -> str:
+    if row.status == ConversionStatus.FAILED:
+        return _("The conversion failed, so there is nothing to adjust.")
+    (result,) = adjust(row.site, [trial(row, kind)], dry_run=True)
+    if result["status"] == "duplicate" and kind == AdjustmentKind.RETRACTION:
+        return _("It was retracted already.")
+    return "; ".join(map(format_error, result.get("errors", [])))

@@ -1,16 +1,21 @@
-"""What blocks an adjustment: its conversion, an older adjustment, or what blocks a conversion, too."""
+"""What blocks an adjustment: its conversion, an older adjustment, or what blocks a conversion, too.
+
+And what becomes of one that would be added now.
+"""
 
 from collections.abc import Iterable, Iterator
 
 from django.utils.translation import gettext as _
 
+from kilit.access.encryption import DecryptionError
 from kilit.lock.models import Event
 from kilit.problems.blockers import Blocker, blocked, ended, ready, waiting
 from kilit.problems.links import row_path
-from ociqueue.models import Adjustment
+from ociqueue.models import Adjustment, Conversion, Credentials
 from ociqueue.problems import blockers
 from ociqueue.problems.blockers import row_name
-from ociqueue.states import IN_UPLOAD, ConversionStatus, SyncMethod
+from ociqueue.states import IN_UPLOAD, WAITING, AdjustmentKind, ConversionStatus, SyncMethod
+from ociqueue.uploader.providers import has_developer_token
 
 
 def reasons(row: Adjustment, timeline: list[Event]) -> Iterator[Blocker]:
@@ -61,3 +66,22 @@ def _conversion(row: Adjustment) -> dict[str, str]:
 
 def _other(row: Adjustment) -> dict[str, str]:
     return {"link": _("The adjustment"), "href": row_path(row)}
+
+
+def what_happens(row: Conversion, kind: AdjustmentKind) -> str:
+    if row.status != ConversionStatus.COMPLETED:
+        if kind == AdjustmentKind.RETRACTION and row.status in WAITING and not row.outcome_unknown:
+            return _("It has not been sent. Both end here and nothing is sent.")
+        return _("It is sent to Google when the conversion was sent.")
+    if kind == AdjustmentKind.RESTATEMENT:
+        return _("The new value is sent to Google, where it takes the place of the current value.")
+    if row.site.sync_method == SyncMethod.DATA_MANAGER and not _can_retract(row):
+        return _("Data Manager cannot retract: the value becomes 0, the count stays.")
+    return _("Google takes the conversion back: neither its value nor the conversion itself is counted any more.")
+
+
+def _can_retract(row: Conversion) -> bool:
+    try:
+        return has_developer_token(row.site)
+    except (Credentials.DoesNotExist, DecryptionError):
+        return False

@@ -1,8 +1,6 @@
 """The setup of cutting: the rules in force and since when, the preflight, the check of a new version, the history."""
 
 from contextlib import suppress
-from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +10,6 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -22,15 +19,14 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.fields import text_field
 from kilit.console.lists.listing import ReadOnlyAdmin
-from kilit.lock.audit import current_context, for_reason
+from kilit.lock.audit import current_context
 from kilit.lock.text import read_digits
-from orchestrator import sentences
 from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.proposals import AlreadyClosed, accept, decline, open_proposals, propose_rules
-from orchestrator.planning.rules import BIGGEST_FILE, current_rules
+from orchestrator.planning.rules import BIGGEST_FILE
 from orchestrator.planning.rules_history import (
     RulesChanged,
     RulesCheck,
@@ -38,7 +34,6 @@ from orchestrator.planning.rules_history import (
     RulesNotSaved,
     RulesUnchanged,
     changes,
-    jobs_to_release,
     jobs_waiting_for_rules,
     missing_for,
     rules_file,
@@ -46,117 +41,9 @@ from orchestrator.planning.rules_history import (
     try_on_held_jobs,
     with_entry,
 )
-from orchestrator.schemas.orders import plain
-from orchestrator.schemas.rules import Rules
-from orchestrator.states import JobState
-from orchestrator.workflow.decisions import APPROVE, RETRY
+from orchestrator.planning.rules_in_words import sections
+from orchestrator.workflow.decisions import release_jobs
 from orchestrator.workflow.preflight import CheckLevel, preflight
-
-GRAINS = [
-    gettext_lazy("free"),
-    gettext_lazy("along the length"),
-    gettext_lazy("along the width"),
-    gettext_lazy("mixed"),
-]
-RuleTexts = dict[str, tuple[str, list[str]]]  # by section: its title, and its values
-
-
-def sections(rules: Rules, missing: list[MissingRule]) -> list[dict[str, Any]]:
-    """Return the rules in people's words, with what an order needs and the rules do not have."""
-    texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules)}
-    if company := rules.company:
-        texts["company"] = (_("Offer"), [company.name, company.address])
-    return [
-        {
-            "name": name,
-            "title": title,
-            "values": values,
-            "missing": [entry.words for entry in missing if entry.section == name],
-        }
-        for name, (title, values) in texts.items()
-    ]
-
-
-def _of_parts(rules: Rules) -> RuleTexts:
-    plate = rules.default_plate_size
-    return {
-        "trimByThickness": (
-            _("Trim by thickness"),
-            [f"{_number(thick)} mm → {_number(trim)} mm" for thick, trim in sorted(rules.trim_by_thickness.items())],
-        ),
-        "backingThicknesses": (
-            _("Thicknesses of backing parts"),
-            [f"{_number(thickness)} mm" for thickness in sorted(rules.backing_thicknesses)],
-        ),
-        "edgeMapping": (
-            _("Edges"),
-            [f"{name} → {_('none') if mm is None else f'{_number(mm)} mm'}" for name, mm in rules.edge_mapping.items()],
-        ),
-        "grainMapping": (
-            _("Grain"),
-            [f"{name} → {grain} ({GRAINS[grain]})" for name, grain in rules.grain_mapping.items()],
-        ),
-        "defaultPlateSize": (
-            _("Plate, if an order names none"),
-            [f"{_number(plate.width_mm)} × {_number(plate.height_mm)} mm"] if plate else [],
-        ),
-    }
-
-
-def _of_runs(rules: Rules) -> RuleTexts:
-    return {
-        "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
-        **({"cutBy": (_("Cut by"), [_("people, who record it here")])} if rules.cut_by == "hand" else {}),
-        "timeouts": (
-            _("Time limits"),
-            [
-                _("OptiPlanning: %(span)s") % {"span": _minutes(rules.timeouts.opti_xml)},
-                _("the saw: %(span)s") % {"span": _minutes(rules.timeouts.osi_ack)},
-            ],
-        ),
-        "retry_count_max": (
-            _("Retries"),
-            [
-                _("at most %(number)s") % {"number": rules.retry_count_max},
-                _("after %(spans)s") % {"spans": ", ".join(map(_minutes, rules.retry_backoff))},
-            ],
-        ),
-        "cm_to_mm_multiplier": (_("Millimetres in a centimetre"), [_number(rules.cm_to_mm_multiplier)]),
-        "xml_expected": (
-            _("Solutions of OptiPlanning"),
-            [_("one for each job") if rules.xml_expected == "job" else _("one for each sheet")],
-        ),
-    }
-
-
-def _of_prices(rules: Rules) -> RuleTexts:
-    prices = rules.prices
-    if prices is None:
-        return {"prices": (_("Prices"), [_("none: jobs have no amounts")])}
-    per_unit = {_("cut"): prices.per_cut, _("machine minute"): prices.per_machine_minute}
-    kinds = ((prices.board_per_m2, "/m²"), (prices.edge_per_metre, "/m"), (per_unit, ""))
-    values = [
-        _("VAT %(percent)s %%") % {"percent": _number(prices.vat_percent)},
-        *(
-            f"{name} → {_number(price)} {prices.currency}{unit}"
-            for priced, unit in kinds
-            for name, price in priced.items()
-            if price is not None
-        ),
-    ]
-    if prices.waste_percent is not None:
-        values.append(_("waste in estimates: %(percent)s %%") % {"percent": _number(prices.waste_percent)})
-    return {"prices": (_("Prices without VAT"), values)}
-
-
-def _number(value: Decimal) -> str:
-    """Return a number as the reader's language writes it, without zeros at its end."""
-    return number_format(plain(value))
-
-
-def _minutes(span: timedelta) -> str:
-    return _("%(number)s min") % {"number": _number(Decimal(f"{span.total_seconds() / 60:g}"))}
-
 
 VERSIONS_SHOWN = 20
 ORDERS_NAMED = 5
@@ -300,12 +187,9 @@ class RulesVersionAdmin(ReadOnlyAdmin):
     def _release(self, request: HttpRequest) -> None:
         """Let the jobs continue that waited for the rules that were saved."""
         messages.success(request, SAVED)
-        jobs = jobs_to_release(current_rules())
-        if not (jobs and request.user.has_perm("orchestrator.operate_job")):
+        jobs = release_jobs(request.user)
+        if not jobs:
             return
-        with for_reason(sentences.RULES_CHANGED):
-            for operation, state in ((APPROVE, JobState.HOLD), (RETRY, JobState.FAILED)):
-                operation.apply(request.user, [job.pk for job in jobs if job.status == state], {})
         text = ngettext("%(number)s job continues: %(orders)s", "%(number)s jobs continue: %(orders)s", len(jobs))
         orders = ", ".join(job.order_id for job in jobs[:ORDERS_NAMED]) + (" …" if len(jobs) > ORDERS_NAMED else "")
         messages.success(request, text % {"number": number(len(jobs)), "orders": orders})

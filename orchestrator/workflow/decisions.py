@@ -28,6 +28,7 @@ from orchestrator.models.job import retry_blocker
 from orchestrator.orders.enqueue import enqueue, ring
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules, valid_rules
+from orchestrator.planning.rules_history import jobs_to_release
 from orchestrator.saw.saw_handover import is_cut_in_part, mark_open_taken, taken_earlier
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import CANCELLABLE, JOBS, JobState
@@ -232,3 +233,12 @@ RETRY = RetryJobs("retry", "retry", decide=retry)
 CANCEL = CancelJobs("cancel", "cancel", decide=cancel)
 CONFIRM_CUT = DecideHandover("confirm_cut", "confirm_cut", decide=confirm_cut)
 HAND_OVER = DecideHandover("hand_over", "hand_over", decide=hand_over)
+
+
+def release_jobs(user: User | AnonymousUser) -> list[Job]:
+    """Let the jobs continue that waited for the rules that were saved; return them."""
+    jobs = jobs_to_release(current_rules()) if user.has_perm("orchestrator.operate_job") else []
+    with for_reason(sentences.RULES_CHANGED):
+        for operation, state in ((APPROVE, JobState.HOLD), (RETRY, JobState.FAILED)):
+            operation.apply(user, [job.pk for job in jobs if job.status == state], {})
+    return jobs

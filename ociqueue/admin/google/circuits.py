@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -18,14 +17,13 @@ from unfold.widgets import UnfoldBooleanWidget
 from kilit.console.admin.activity import ActivitySource, register_activity
 from kilit.console.formatting import link, number, two_lines
 from kilit.console.jobs.timeline import Story
-from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.models import Event
 from kilit.machine_errors import explain
 from kilit.spans import distance
-from kilit.workers import doorbells
-from kilit.workers.models import Heartbeat
 from ociqueue.admin.base.site_header import may_administer, site_page
-from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.models.circuit import NOT_ALLOWLISTED, CircuitQuerySet
+from ociqueue.models import Circuit, Credentials, Site
+from ociqueue.models.circuit import NOT_ALLOWLISTED
+from ociqueue.operating.probes import PROBE_ASKED, next_probe_of, request_probe
 from ociqueue.operating.senders import UnsettledRows
 from ociqueue.operating.site_health import SiteHealth, next_probe, open_circuits, scope_label, site_health
 from ociqueue.problems.sites import switch_path
@@ -103,7 +101,7 @@ STORY = Story(
     {
         "trip": gettext_lazy("Opened by %(who)s"),
         "close": gettext_lazy("Closed by %(who)s"),
-        "PROBE_ASKED": gettext_lazy("Probe requested by %(who)s"),
+        PROBE_ASKED: gettext_lazy("Probe requested by %(who)s"),
     },
     actors={"uploader": gettext_lazy("the uploader")},
 )
@@ -150,31 +148,10 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
 
 
 def probe_now(_model_admin: ModelAdmin, request: HttpRequest, site: Site) -> None:
-    with transaction.atomic():
-        circuits = open_circuits([site.pk])
-        Event.objects.record_each(circuits, "PROBE_ASKED")
-        Activity.objects.record(ActivityKind.ACTION, "PROBE_ASKED", queue=CIRCUITS.queue, scope=str(site.pk))
-        probed = circuits.probe_now()
-        doorbells.ring("oci_upload")
-    if probed:
-        messages.success(request, next_step(site, circuits))
+    if request_probe(site):
+        messages.success(request, next_probe_of(site))
     else:
         messages.warning(request, _("No circuit of %(site)s is open.") % {"site": site})
-
-
-def next_step(site: Site, circuits: CircuitQuerySet) -> str:
-    names = set(circuits.values_list("action", flat=True))
-    rows = Conversion.objects.for_site(site).due()
-    waiting = rows if Circuit.EVERY_ACTION in names else rows.filter(action__in=names)
-    if site.is_paused:
-        return _("The site is paused: the probe is sent when the pause ends.")
-    if not Credentials.objects.filter(site=site).exists():
-        return _("The site has no credentials: the probe is sent when they are stored.")
-    if not waiting.exists():
-        return _("No row is due: the next due row is sent as the probe.")
-    if not Heartbeat.objects.alive().exists():
-        return _("No worker is running: the row with the fewest attempts is sent as the probe when one starts.")
-    return _("The row with the fewest attempts is sent as the probe within seconds.")
 
 
 def sender_cell(site: Site, health: SiteHealth) -> SafeString:

@@ -13,10 +13,9 @@ from ociqueue.admin.base import columns
 from ociqueue.admin.base.site_header import CONVERSIONS_MENU
 from ociqueue.admin.rows import adjustment_columns, description
 from ociqueue.admin.rows.description import MARK_ADJUSTMENT_FAILED, RESET_ADJUSTMENT, RETRY_ADJUSTMENT, UploadableAdmin
-from ociqueue.admin.rows.row_forms import why_not_adjust
 from ociqueue.files import exports as dead_letters
+from ociqueue.intake.adjustments import why_not_adjust
 from ociqueue.models import Adjustment
-from ociqueue.models.adjustment import FAILURES
 from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.problems.adjustment_blockers import reasons
 from ociqueue.queue import ADJUSTMENT_QUEUE
@@ -34,7 +33,6 @@ def change_value(row: Adjustment, _offers: Offers, _user: object) -> JobOffer | 
 class AdjustmentAdmin(UploadableAdmin):
     menu = CONVERSIONS_MENU.tab(1)
     queue = ADJUSTMENT_QUEUE
-    failures = FAILURES
     actions = (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)
     page = JobDescription(
         states=columns.STATES,

@@ -17,8 +17,7 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from kilit.access.encryption import DecryptionError
-from kilit.api.input_model import FieldError, format_error
+from kilit.api.input_model import FieldError
 from kilit.console.jobs.job_page import JobOffer, Offers
 from kilit.console.lists.confirming import ReasonForm, reason_field
 from kilit.console.lists.fields import choice_field, text_field
@@ -26,14 +25,14 @@ from kilit.lock.audit import for_reason
 from kilit.machine_errors import explain
 from ociqueue.admin.base.columns import amount, row_page
 from ociqueue.codes.table import ORDER_ID_IN_USE
-from ociqueue.intake.adjustments import adjust, adjust_after, newest_of
+from ociqueue.intake.adjustments import adjust, adjust_after, in_force, newest_of, trial, why_not_adjust
 from ociqueue.intake.corrections import Correction, may_be_counted, replace_rows, why_not
-from ociqueue.models import Adjustment, Conversion, Credentials
+from ociqueue.models import Conversion
+from ociqueue.problems.adjustment_blockers import what_happens
 from ociqueue.schemas.columns import format_amount
 from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
 from ociqueue.schemas.responses import AdjustmentResult
-from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSource, SyncMethod
-from ociqueue.uploader.providers import has_developer_token
+from ociqueue.states import WAITING, AdjustmentKind, ConversionStatus, EventSource
 
 
 def _consent(label: StrOrPromise) -> forms.ChoiceField:
@@ -196,15 +195,11 @@ def with_forms(row: Conversion, offers: Offers, _user: object) -> Offers:
     return offers
 
 
-def trial(row: Conversion, kind: AdjustmentKind) -> dict[str, object]:
-    return {"id": str(row), "kind": kind, **({"value": 0} if kind == AdjustmentKind.RESTATEMENT else {})}
-
-
 def adjust_page(
     kind: AdjustmentKind, model_admin: ModelAdmin, request: HttpRequest, row: Conversion
 ) -> HttpResponse | None:
     newest = newest_of(row)
-    current = _current(row, newest)
+    current = in_force(row, newest)
     value = {"value": format_amount(current.value, current.currency), "currency": current.currency}
     form = FORMS[kind](request.POST or None, initial={"newest": str(newest or ""), **value})
     if form.is_valid():
@@ -231,15 +226,6 @@ def adjust_page(
     )
 
 
-def why_not_adjust(row: Conversion, kind: AdjustmentKind) -> str:
-    if row.status == ConversionStatus.FAILED:
-        return _("The conversion failed, so there is nothing to adjust.")
-    (result,) = adjust(row.site, [trial(row, kind)], dry_run=True)
-    if result["status"] == "duplicate" and kind == AdjustmentKind.RETRACTION:
-        return _("It was retracted already.")
-    return "; ".join(map(format_error, result.get("errors", [])))
-
-
 def _done(result: AdjustmentResult, kind: AdjustmentKind) -> str:
     if result["status"] == "duplicate":
         return _("This adjustment was added already; nothing was changed.")
@@ -248,28 +234,3 @@ def _done(result: AdjustmentResult, kind: AdjustmentKind) -> str:
     if result.get("state") == ConversionStatus.COMPLETED:
         return _("Retracted. Nothing is sent.")
     return _("The retraction was added to the conversion's adjustments.")
-
-
-def what_happens(row: Conversion, kind: AdjustmentKind) -> str:
-    if row.status != ConversionStatus.COMPLETED:
-        if kind == AdjustmentKind.RETRACTION and row.status in WAITING and not row.outcome_unknown:
-            return _("It has not been sent. Both end here and nothing is sent.")
-        return _("It is sent to Google when the conversion was sent.")
-    if kind == AdjustmentKind.RESTATEMENT:
-        return _("The new value is sent to Google, where it takes the place of the current value.")
-    if row.site.sync_method == SyncMethod.DATA_MANAGER and not _can_retract(row):
-        return _("Data Manager cannot retract: the value becomes 0, the count stays.")
-    return _("Google takes the conversion back: neither its value nor the conversion itself is counted any more.")
-
-
-def _can_retract(row: Conversion) -> bool:
-    try:
-        return has_developer_token(row.site)
-    except (Credentials.DoesNotExist, DecryptionError):
-        return False
-
-
-def _current(row: Conversion, newest: Adjustment | None) -> Any:
-    """Return what has the value that is in force, or will be: the newest restatement that did not fail."""
-    is_in_force = newest and newest.value is not None and newest.status != ConversionStatus.FAILED
-    return newest if is_in_force else row
