@@ -25,7 +25,7 @@ from kilit.console.jobs.job_page import JobDescription, job_page
 from kilit.console.jobs.states import States
 from kilit.console.lists import acting, bulk_requests
 from kilit.console.lists.actions import Action
-from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.error_groups import groups_page
 from kilit.console.lists.list_controls import QueueControls
 from kilit.console.lists.listing import ListLink, ListPage, ReadOnlyAdmin, RowPage
@@ -36,10 +36,6 @@ from kilit.lock.failures import Failures
 from kilit.lock.models import QueuePause
 from kilit.lock.priorities import Priority, change_priority
 from kilit.lock.table import Kind
-
-
-class PauseForm(ReasonForm):
-    reason = reason_field(_("Shown to everyone who asks why jobs wait, with your name."), most=200)
 
 
 class OldestRow(NamedTuple):
@@ -72,7 +68,8 @@ def export_failed(model_admin: "QueueAdmin", request: HttpRequest) -> HttpRespon
 
 
 def pause_queue(model_admin: "QueueAdmin", request: HttpRequest) -> HttpResponse:
-    form = PauseForm(request.POST or None)
+    help_text = _("Shown to everyone who asks why jobs wait, with your name.")
+    form = ReasonForm(request.POST or None, help_text=help_text, most=200)
     if not form.is_valid():
         title, sentences = model_admin.pause_title, [model_admin.pause_effect]
         return model_admin.confirm(request, title=title, sentences=sentences, form=form, submit=_("Pause"))

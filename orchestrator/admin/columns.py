@@ -15,7 +15,6 @@ from kilit.machine_errors import in_words
 from kilit.masking import mask_phone
 from orchestrator.admin.order_form import LABELS
 from orchestrator.blockers import warning_text
-from orchestrator.drafts.imported import UNIT_OF
 from orchestrator.drafts.typed import PART_FIELDS, UNITS
 from orchestrator.models import Job
 from orchestrator.schemas.orders import plain
@@ -60,13 +59,6 @@ def _plate(job: Job) -> str:
 def _triggered(job: Job) -> str:
     approved = _("yes, approved") if job.manual_trigger_approved else _("not yet")
     return approved if job.opti_mode == Mode.C else _("not needed")
-
-
-def unit_of(job: Job) -> str:
-    """Return the unit in which lengths were typed or imported; the API takes centimetres."""
-    typed = job.drafts.order_by("sent_at").values_list("content__unit", flat=True).first()
-    layout = job.order_files.order_by("pk").values_list("layout", flat=True).first()
-    return str(typed or UNIT_OF.get(layout or "", "cm"))
 
 
 def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[str, object]:

@@ -9,10 +9,11 @@ from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import number, page
 from kilit.sentences import stored, translated
-from orchestrator.admin.figures import amounts_card, draw, figure_cells
+from orchestrator.admin.figures import draw, figure_cells
 from orchestrator.cutting.estimates import Estimate, estimate
 from orchestrator.cutting.solving import missing
 from orchestrator.errors import JobError
+from orchestrator.figures.in_words import amounts_card
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import valid_rules

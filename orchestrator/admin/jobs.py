@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -42,6 +41,7 @@ from orchestrator.admin.steps import (
 )
 from orchestrator.api.jobs import download
 from orchestrator.blockers import reasons
+from orchestrator.drafts.imported import unit_of
 from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
 from orchestrator.models import Job, OrderDraft
@@ -129,21 +129,6 @@ CANCEL = Action(
     is_dangerous=True,
     back_label=gettext_lazy("Back"),
 )
-EXPORT_FIELDS: dict[str, Any] = {
-    "id": "pk",
-    "orderId": "order_id",
-    "revision": "revision",
-    "customerPhone": "customer_phone",
-    "customerName": "customer_name",
-    "mode": "opti_mode",
-    "parts": "part_count",
-    "retries": "retry_count",
-    "errorCode": "error_code",
-    "errorMessage": lambda job: english(job.error_message),
-    "createdAt": "created_at",
-    "failedAt": "updated_at",
-}
-EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 # What can be printed from a job. Documents are another queue's, so the installation adds them.
 paper_finders: list[Callable[[HttpRequest, Job], list[JobOffer]]] = []
 
@@ -155,7 +140,7 @@ def belongs_to(job: Job) -> SafeString:
 
 def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
     return {
-        **columns.part_table(row.payload["parts"], row, unit=columns.unit_of(row)),
+        **columns.part_table(row.payload["parts"], row, unit=unit_of(row)),
         "order_files": row.order_files.defer("content").order_by("pk"),
         "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
         "plans": drawn_plans(row),
@@ -277,9 +262,22 @@ class JobAdmin(QueueAdmin):
         "add_customers": ListPage(add_customers, permission="operate"),
     }
     fieldsets = columns.FIELDSETS
-    export_fields = EXPORT_FIELDS
+    export_fields = {
+        "id": "pk",
+        "orderId": "order_id",
+        "revision": "revision",
+        "customerPhone": "customer_phone",
+        "customerName": "customer_name",
+        "mode": "opti_mode",
+        "parts": "part_count",
+        "retries": "retry_count",
+        "errorCode": "error_code",
+        "errorMessage": lambda job: english(job.error_message),
+        "createdAt": "created_at",
+        "failedAt": "updated_at",
+    }
     export_states = [JobState.FAILED]
-    export_masks = EXPORT_MASKS
+    export_masks = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
     oldest_means = gettext_lazy("How long the oldest due job has waited for a runner.")
     chart_note = gettext_lazy("A retried job may fail more than once.")
 

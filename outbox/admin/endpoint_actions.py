@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import new_key, number
-from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.fields import moment_field
 from kilit.lock.audit import for_reason
 from kilit.lock.models import ActivityKind
@@ -31,10 +31,6 @@ from outbox.states import EXPIRES_AFTER, MessageStatus
 
 REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
 SUGGESTED_SPAN = timedelta(hours=24)
-
-
-class SwitchForm(ReasonForm):
-    reason = reason_field(gettext_lazy("Shown in the activity, with your name."), most=200)
 
 
 class SpanForm(forms.Form):
@@ -69,7 +65,7 @@ def switch_page(model_admin: ModelAdmin, request: HttpRequest, endpoint: Endpoin
     if ids:
         submit = _("Switch on and retry")
         sentences[0] = _("Messages that wait are sent, failed ones again: %(number)s.") % {"number": number(len(ids))}
-    form = SwitchForm(request.POST or None)
+    form = ReasonForm(request.POST or None, help_text=_("Shown in the activity, with your name."), most=200)
     if not form.is_valid():
         return model_admin.confirm(request, endpoint, title=title, sentences=sentences, form=form, submit=submit)
     if switch(endpoint, on=on, why=f": {form.cleaned_data['reason']}"):

@@ -86,13 +86,6 @@ site = column("site", gettext_lazy("site"), site_name)
 address = column("address", gettext_lazy("address"), lambda row: breakable(row.shown_address) or "-")
 webhook_id = column("webhook_id", gettext_lazy("message id"), lambda row: breakable(row.webhook_id))
 job = column("job", gettext_lazy("job"), lambda row: breakable(str(row.object_id)) if row.object_id else "-")
-# Columns are functions, so Django does not sort by them, which would read the whole table.
-COLUMNS = [name, "state", endpoint, attempts, "error", "age"]
-FIELDSETS: Any = [
-    (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
-    (gettext_lazy("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),
-    (gettext_lazy("Times"), {"fields": ["created_at", "attempt_count", next_attempt, "delivered_at"]}),
-]
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Created by %(who)s"),
@@ -133,19 +126,6 @@ MARK_FAILED = Action(
     effect=gettext_lazy("They are not sent. They can be retried later."),
     is_dangerous=True,
 )
-EXPORT_FIELDS: dict[str, Any] = {
-    "id": "webhook_id",
-    "event": "kind",
-    "receiver": "receiver",
-    "siteId": "scope",
-    "address": "shown_address",
-    "jobId": "object_id",
-    "attempts": "attempt_count",
-    "status": "response_code",
-    "errorCode": "error_code",
-    "errorMessage": lambda row: hide_query(english(row.error_message), row.address),
-    "createdAt": "created_at",
-}
 
 
 def open_endpoint(row: OutboxMessage, _offers: Offers, _user: object) -> JobOffer | None:
@@ -203,11 +183,28 @@ class OutboxMessageAdmin(QueueAdmin):
     pause_title = gettext_lazy("Pause all webhooks?")
     pause_effect = gettext_lazy("No messages are sent until the queue is resumed. New ones are stored and wait.")
 
-    list_display = COLUMNS
+    # Columns are functions, so Django does not sort by them, which would read the whole table.
+    list_display = [name, "state", endpoint, attempts, "error", "age"]
     list_select_related = ["endpoint", "channel"]
     search_help_text = gettext_lazy("The id of a message, or of the job that it is about")
-    fieldsets = FIELDSETS
-    export_fields = EXPORT_FIELDS
+    fieldsets = [
+        (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
+        (gettext_lazy("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),
+        (gettext_lazy("Times"), {"fields": ["created_at", "attempt_count", next_attempt, "delivered_at"]}),
+    ]
+    export_fields = {
+        "id": "webhook_id",
+        "event": "kind",
+        "receiver": "receiver",
+        "siteId": "scope",
+        "address": "shown_address",
+        "jobId": "object_id",
+        "attempts": "attempt_count",
+        "status": "response_code",
+        "errorCode": "error_code",
+        "errorMessage": lambda row: hide_query(english(row.error_message), row.address),
+        "createdAt": "created_at",
+    }
     export_masks = {"errorMessage": mask_personal_data}
     oldest_means = gettext_lazy("Since the message that has been due longest could have been sent.")
 

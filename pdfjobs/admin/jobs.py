@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
@@ -98,15 +97,6 @@ key = column("key", gettext_lazy("job key"), lambda row: breakable(row.job_key))
 timeout = column("timeout", gettext_lazy("timeout"), lambda row: duration(row.timeout))
 artifact = column("artifact", gettext_lazy("artifact key"), lambda row: breakable(row.artifact_key) or "-")
 digest = column("digest", gettext_lazy("artifact digest"), lambda row: breakable(row.artifact_digest) or "-")
-# Columns are functions, so Django does not sort by them, which would read the whole table.
-COLUMNS = [name, "state", owner, retries, "error", size, took, "age"]
-FIELDSETS: Any = [
-    (None, {"fields": ["document_number", "recipient", "template_name", owner, retries]}),
-    (gettext_lazy("Error"), {"fields": ["error_code", detail]}),
-    (gettext_lazy("Times"), {"fields": ["created_at", "queued_at", "started_at", "finished_at", took]}),
-    (gettext_lazy("File"), {"fields": [size, artifact, digest]}),
-    (gettext_lazy("Request"), {"fields": [key, timeout]}),
-]
 STORY = Story(
     {
         "JOB_CREATED": gettext_lazy("Requested by %(who)s"),
@@ -145,17 +135,6 @@ EXPIRE = Action(
     is_dangerous=True,
 )
 # Without the variables, which may contain personal data.
-EXPORT_FIELDS = {
-    "id": "job_id",
-    "owner": "owner.username",
-    "template": "template_name",
-    "jobKey": "job_key",
-    "retries": "retry_count",
-    "errorCode": "error_code",
-    "errorDetail": "error_detail",
-    "createdAt": "created_at",
-    "failedAt": "finished_at",
-}
 
 
 def choose_primary(row: PdfJob, _offers: object) -> JobOffer | None:
@@ -243,13 +222,30 @@ class PdfJobAdmin(QueueAdmin):
         "No job is started until you resume it. Jobs that are being rendered finish; new ones wait."
     )
 
-    list_display = COLUMNS
+    # Columns are functions, so Django does not sort by them, which would read the whole table.
+    list_display = [name, "state", owner, retries, "error", size, took, "age"]
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
     row_pages = {"file": RowPage(file_page), "link": RowPage(link_page, "operate")}
     search_help_text = gettext_lazy("Number, recipient or owner: the first letters are enough")
-    fieldsets = FIELDSETS
-    export_fields = EXPORT_FIELDS
+    fieldsets = [
+        (None, {"fields": ["document_number", "recipient", "template_name", owner, retries]}),
+        (gettext_lazy("Error"), {"fields": ["error_code", detail]}),
+        (gettext_lazy("Times"), {"fields": ["created_at", "queued_at", "started_at", "finished_at", took]}),
+        (gettext_lazy("File"), {"fields": [size, artifact, digest]}),
+        (gettext_lazy("Request"), {"fields": [key, timeout]}),
+    ]
+    export_fields = {
+        "id": "job_id",
+        "owner": "owner.username",
+        "template": "template_name",
+        "jobKey": "job_key",
+        "retries": "retry_count",
+        "errorCode": "error_code",
+        "errorDetail": "error_detail",
+        "createdAt": "created_at",
+        "failedAt": "finished_at",
+    }
     export_masks = {"errorDetail": mask_personal_data}
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
     chart_note = gettext_lazy("Every failed attempt counts, even if the job was retried.")

@@ -10,7 +10,6 @@ from django.core.validators import RegexValidator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -73,22 +72,18 @@ def _roles(user: User) -> str:
     return ", ".join([*([_("superuser")] if user.is_superuser else []), *names]) or "-"
 
 
-def _state(user: User) -> SafeString:
-    return badge(_("active"), "success") if user.is_active else badge(_("inactive"))
-
-
-def _full_name(user: User) -> str:
-    return user.get_full_name() or "-"
-
-
-def _second_factor(user: Any) -> str:
-    return _("yes") if user.has_second_factor else _("no")
-
-
-full_name = column("full_name", gettext_lazy("name"), _full_name, order=NameOrder("last_name"))
+full_name = column(
+    "full_name", gettext_lazy("name"), lambda user: user.get_full_name() or "-", order=NameOrder("last_name")
+)
 roles = column("roles", gettext_lazy("roles"), _roles)
-state = column("state", gettext_lazy("state"), _state)
-second_factor = column("second_factor", gettext_lazy("second factor"), _second_factor)
+state = column(
+    "state",
+    gettext_lazy("state"),
+    lambda user: badge(_("active"), "success") if user.is_active else badge(_("inactive")),
+)
+second_factor = column(
+    "second_factor", gettext_lazy("second factor"), lambda user: _("yes") if user.has_second_factor else _("no")
+)
 ROLE = ChoiceFilter(name="role", title=gettext_lazy("role"), column="groups__name", choices=_groups)
 
 

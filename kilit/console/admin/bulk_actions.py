@@ -25,7 +25,7 @@ from kilit.console.formatting import badge, column, find_object, page
 from kilit.console.formatting import number as grouped
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import count_field, count_now, preview_text, typed_count
-from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.listing import ReadOnlyAdmin, RowPage
 from kilit.console.menu import ACTIVITY
 from kilit.csv.writer import CHUNK, csv_lines, csv_response
@@ -78,10 +78,6 @@ class BatchJobAdmin(ReadOnlyAdmin):
         )
 
 
-class StopForm(ReasonForm):
-    reason = reason_field(gettext_lazy("Shown in the timeline of the bulk action, with your name."))
-
-
 def start_page(_model_admin: BatchJobAdmin, request: HttpRequest, action: BulkAction) -> None:
     """Start what was counted; many rows need their number typed."""
     rows = BulkAction.objects.filter(pk=action.pk)
@@ -100,7 +96,7 @@ def cancel_page(model_admin: BatchJobAdmin, request: HttpRequest, action: BulkAc
 
     On a separate page: the part that refreshes itself would discard a half-written reason.
     """
-    form = StopForm(request.POST or None)
+    form = ReasonForm(request.POST or None, help_text=_("Shown in the timeline of the bulk action, with your name."))
     if not action.is_open:
         refuse(request, action)
         return None

@@ -30,6 +30,11 @@ def reason_field(help_text: StrOrPromise = "", *, most: int = 1000, **options: A
 class ReasonForm(forms.Form):
     reason = reason_field(gettext_lazy("Shown in each row's timeline, with your name."))
 
+    def __init__(self, *args: Any, help_text: StrOrPromise | None = None, most: int = 1000, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if help_text is not None:
+            self.fields["reason"] = reason_field(help_text, most=most)
+
     def options(self) -> dict[str, Any]:
         return {}
 

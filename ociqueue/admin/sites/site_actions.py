@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from django import forms
@@ -17,7 +18,7 @@ from unfold.admin import ModelAdmin
 
 from kilit.console.account.form_pages import back_to_page
 from kilit.console.formatting import number
-from kilit.console.lists.confirming import ReasonForm, reason_field
+from kilit.console.lists.confirming import ReasonForm
 from kilit.postgres.collation import NameOrder
 from kilit.sites import operations as site_operations
 from kilit.sites.archiving import sites_with_open_rows
@@ -27,11 +28,8 @@ from ociqueue.admin.base.site_header import site_address
 from ociqueue.models import Site
 
 MOST_NAMED = 10
-LONGEST_REASON = Site._meta.get_field("pause_reason").max_length
-
-
-class SiteReasonForm(ReasonForm):
-    reason = reason_field(most=LONGEST_REASON or 0)
+LONGEST_REASON = Site._meta.get_field("pause_reason").max_length or 0
+WITH_REASON = partial(ReasonForm, help_text="", most=LONGEST_REASON)
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class SiteAction:
     short_description: StrOrPromise
     effect: StrOrPromise
     done: Callable[[int], str]
-    form: type[forms.Form] = forms.Form
+    form: Callable[..., forms.Form] = forms.Form
 
     def __call__(self, model_admin: ModelAdmin, request: HttpRequest, rows: SiteQuerySet[Site]) -> HttpResponse:
         return ask(model_admin, request, self, rows.values_list("pk", flat=True))
@@ -61,7 +59,7 @@ PAUSE = SiteAction(
     gettext_lazy("Pause"),
     gettext_lazy("Nothing is exported or sent while a site is paused."),
     done=lambda count: ngettext("%(number)s site is paused.", "%(number)s sites are paused.", count),
-    form=SiteReasonForm,
+    form=WITH_REASON,
 )
 RESUME = SiteAction(
     site_operations.RESUME,
@@ -74,7 +72,7 @@ ARCHIVE = SiteAction(
     gettext_lazy("Archive"),
     gettext_lazy("Archived sites are not listed, and their keys are denied. Their rows stay; you can restore them."),
     done=lambda count: ngettext("%(number)s site is archived.", "%(number)s sites are archived.", count),
-    form=SiteReasonForm,
+    form=WITH_REASON,
 )
 RESTORE = SiteAction(
     site_operations.RESTORE,
