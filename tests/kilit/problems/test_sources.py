@@ -174,6 +174,7 @@ def test_a_queue_that_declares_no_problems_has_failures_and_stuck_rows(monkeypat
     sources: list[ProblemSource] = []
     monkeypatch.setattr(registry, "sources", sources)
     monkeypatch.setattr(queue_problems, "queues_with_problems", set(queues) - {MESSAGES.queue})
+    monkeypatch.setitem(queue_problems.group_steps, MESSAGES.queue, {})
     make_message()
     make_message()
     stuck, failed = OutboxMessage.objects.claim(limit=2)

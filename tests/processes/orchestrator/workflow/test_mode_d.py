@@ -215,7 +215,8 @@ def test_a_job_whose_solver_is_killed_gets_a_plan_and_ends(shop, monkeypatch, mo
 
     ((order, plan),) = made
     assert faults(order, plan) == []
-    assert (solving.ENGINE in {each.solver for each in plan.problems}) == (moment == "after its first plan")
+    if moment == "after its first plan":  # at the other moments it may have been quicker than the kill
+        assert solving.ENGINE in {each.solver for each in plan.problems}
     wait_for_the_end(*started.values())
     assert cut_by_hand(job.pk, by="Mehmet").status == "DONE"
     assert states(job) == ["NEW", "PREPARED", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
