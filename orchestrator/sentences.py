@@ -88,6 +88,10 @@ TOO_MANY_PIECES = sentence(
 NO_PLATE_FOR = sentence("NO_PLATE_FOR", _("Part %(part)s fits no plate that is left."))
 NOT_CUTTABLE = sentence("NOT_CUTTABLE", _("The plan cannot be cut: %(reason)s"))
 
+# The store
+BOARDS_CAME = sentence("BOARDS_CAME", _("Boards came."))
+COUNTED = sentence("COUNTED", _("Counted: %(number)s, not %(expected)s."))
+
 # The saw
 TAKEN = sentence("TAKEN", _("The saw took %(files)s."))
 FINISHED = sentence("FINISHED", _("The saw has everything."))

@@ -1,4 +1,4 @@
-"""The lifecycle of a cutting job, from the order to the saw."""
+"""The lifecycles of a cutting job, from the order to the saw, and of what is in the store."""
 
 from functools import partial
 
@@ -19,6 +19,13 @@ class JobState(TextChoices):
     DONE = "DONE"  # Finished.
     HOLD = "HOLD"  # An operator has to fix something, then approve.
     FAILED = "FAILED"  # Failed or cancelled. It will not be retried automatically.
+
+
+class StockState(TextChoices):
+    AVAILABLE = "AVAILABLE", _("Available")  # It is in the store, and no job has it.
+    RESERVED = "RESERVED", _("Reserved")  # A job's plan cuts it.
+    USED = "USED", _("Used")  # A job has cut it.
+    SCRAPPED = "SCRAPPED", _("Taken out")  # It left the store otherwise: broken, sold, or not there when counted.
 
 
 class Mode(TextChoices):
@@ -146,3 +153,28 @@ JOBS = Lifecycle(
         "cancel_uncut": move(JobState.XML_READY, to=JobState.FAILED, by=By.OPERATOR, when=(BY_HAND,)),
     },
 )
+
+STOCK = Lifecycle(
+    "stock_item",
+    states=StockState,
+    initial=[StockState.AVAILABLE],
+    labels=dict(StockState.choices),
+    moves={
+        # A plan cuts it; stored in the same transaction as the plan.
+        "reserve": move(StockState.AVAILABLE, to=StockState.RESERVED, by=By.ROW),
+        # The job was cancelled, failed before anything was cut, or is planned again.
+        "give_back": move(StockState.RESERVED, to=StockState.AVAILABLE, by=By.ROW),
+        # The job is done.
+        "book": move(StockState.RESERVED, to=StockState.USED, by=By.ROW),
+        # The job is done, and was planned with more boards than there were then.
+        "use": move(StockState.AVAILABLE, to=StockState.USED, by=By.ROW),
+        # It is no longer there.
+        "take_out": move(StockState.AVAILABLE, to=StockState.SCRAPPED, by=By.OPERATOR),
+        # It is there after all.
+        "restore": move(StockState.SCRAPPED, to=StockState.AVAILABLE, by=By.OPERATOR),
+        # The job did not need it after all.
+        "put_back": move(StockState.USED, to=StockState.AVAILABLE, by=By.OPERATOR),
+    },
+)
+ON_HAND = (StockState.AVAILABLE, StockState.RESERVED)
+OF_A_JOB = (StockState.RESERVED, StockState.USED)

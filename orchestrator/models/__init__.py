@@ -4,5 +4,16 @@ from orchestrator.models.job import Job
 from orchestrator.models.order_draft import OrderDraft
 from orchestrator.models.rules_proposal import RulesProposal
 from orchestrator.models.rules_version import RulesVersion
+from orchestrator.models.stock import BoardKind, StockItem
 
-__all__ = ["Customer", "Job", "OrderDraft", "OrderFile", "RulesProposal", "RulesVersion", "SolutionFile"]
+__all__ = [
+    "BoardKind",
+    "Customer",
+    "Job",
+    "OrderDraft",
+    "OrderFile",
+    "RulesProposal",
+    "RulesVersion",
+    "SolutionFile",
+    "StockItem",
+]

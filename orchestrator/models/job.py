@@ -32,6 +32,7 @@ from orchestrator.models.by_hand import (
 from orchestrator.models.customer import Customer
 from orchestrator.models.handover_guard import handover_guard
 from orchestrator.models.long_steps import takes_long, to_plan
+from orchestrator.models.stock import stock_follows
 from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, STARTED, WORKING, JobState, Mode
 
 # Longer than any step except OptiPlanning, which renews the lease. A dead runner's job waits this long.
@@ -285,6 +286,7 @@ class Job(CutByHandModel):
             *FAILURES.triggers(),
             handover_guard(),
             by_hand_guard(),
+            stock_follows(),
         ]
         constraints = [
             # The same order sent twice is one job.

@@ -95,6 +95,12 @@ def offered_modes() -> list[tuple[str, Any]]:
     return [(mode, label) for mode, label in Mode.choices if mode != Mode.D or has_optimiser]
 
 
+def has_stock() -> bool:
+    """Return whether the shop keeps its boards and offcuts here."""
+    rules = valid_rules()
+    return rules is not None and rules.stock is not None
+
+
 def rules_error() -> str:
     try:
         return _read()[1]

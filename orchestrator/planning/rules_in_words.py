@@ -24,6 +24,9 @@ RuleTexts = dict[str, tuple[str, list[str]]]  # by section: its title, and its v
 def sections(rules: Rules, missing: list[MissingRule]) -> list[dict[str, Any]]:
     """Return the rules in people's words, with what an order needs and the rules do not have."""
     texts = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules)}
+    if stock := rules.stock:
+        size = f"{_number(stock.least_offcut_length_mm)} × {_number(stock.least_offcut_width_mm)} mm"
+        texts["stock"] = (_("Stock"), [_("offcuts from %(size)s") % {"size": size}])
     if company := rules.company:
         texts["company"] = (_("Offer"), [company.name, company.address])
     return [

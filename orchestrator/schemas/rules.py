@@ -121,6 +121,18 @@ class Cutting(InputModel):
     seconds_per_cut: Annotated[NotNegative, Field(alias="secondsPerCut")] = Decimal(10)
 
 
+class StockRules(InputModel):
+    """There is a store. What a plan leaves is an offcut if it has this size at least; anything smaller is waste."""
+
+    least_offcut_length_mm: Annotated[Positive, Field(alias="leastOffcutLengthMm")] = Decimal(600)
+    least_offcut_width_mm: Annotated[Positive, Field(alias="leastOffcutWidthMm")] = Decimal(200)
+
+    def keeps(self, length_mm: Decimal, width_mm: Decimal) -> bool:
+        sides = sorted((length_mm, width_mm))
+        least = sorted((self.least_offcut_length_mm, self.least_offcut_width_mm))
+        return sides[0] >= least[0] and sides[1] >= least[1]
+
+
 class Company(InputModel):
     """The seller on offers."""
 
@@ -154,6 +166,7 @@ class Rules(InputModel):
     ]
     xml_expected: Literal["job", "batch"] = "job"
     cutting: Cutting = Cutting.model_construct()
+    stock: StockRules | None = None
     prices: Prices | None = None
     company: Company | None = None
 

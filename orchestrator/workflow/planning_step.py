@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+from django.db import transaction
+
 from kilit.lock.clock import database_time
 from orchestrator import sentences
 from orchestrator.cutting.orders import cutting_order
+from orchestrator.cutting.problem import CuttingOrder, OrderPlan
 from orchestrator.cutting.solution import write_solution
 from orchestrator.cutting.solving import OptimiserBusy, Progress, missing, solve
+from orchestrator.cutting.stock import StockTaken, has_its_stock, plates_in_stock, reserve
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.models import Job
@@ -22,6 +26,7 @@ from orchestrator.optiplanning.solution import read_solution
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, settle_earlier_attempts
+from orchestrator.schemas.rules import Rules
 from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
 
 SECONDS = 30  # for a plan; most orders take less
@@ -32,22 +37,29 @@ NOTE_EVERY = 2.0  # seconds
 def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Store a plan of the job's boards; an earlier attempt's is used if the parts and the rules are the same."""
     rules = current_rules()
+    source = order_from(job.payload)
     with named_errors():
-        order = cutting_order(order_from(job.payload), rules)
+        order = cutting_order(source, rules)
     task = hashlib.sha256(repr(order).encode()).hexdigest()
     if job.xml_sha256:
-        return reuse(job, is_same=(job.planning or {}).get("task") == task)
+        return reuse(job, is_same=(job.planning or {}).get("task") == task and has_its_stock(job))
     if reason := missing():
         raise JobError(Code.OPTIMISER_MISSING, reason)
     planning = {"task": task, "since": database_time().isoformat(), "seconds": SECONDS}
     job.note(planning=planning)
+    if rules.stock:
+        order = cutting_order(source, rules, plates_in_stock(source, rules))
     try:
         with named_errors():
             plan = solve(order, seconds=SECONDS, keep_alive=keep_alive, report=progress_note(job, planning))
     except OptimiserBusy:
         job.note(planning=None)
         return ASK_FOR_PLACE_AFTER
-    store(job, write_solution(order, plan, rules.cutting), planning | {"boards": plan.boards})
+    try:
+        store(job, order, plan, rules, planning | {"boards": plan.boards})
+    except StockTaken:
+        job.note(planning=None)
+        return timedelta(0)  # to plan with what is left
     return None
 
 
@@ -86,8 +98,13 @@ def progress_note(job: Job, planning: dict[str, object]) -> Callable[[Progress],
     return note
 
 
-def store(job: Job, content: bytes, planning: dict[str, object]) -> None:
+@transaction.atomic
+def store(job: Job, order: CuttingOrder, plan: OrderPlan, rules: Rules, planning: dict[str, object]) -> None:
+    """Store a plan and reserve what it takes from the store, both or neither."""
+    content = write_solution(order, plan, rules.cutting)
     contents = {f"{job.pk}.xml": content}
+    if rules.stock:
+        planning = planning | {"stock": reserve(job, order, plan, rules.stock)}
     columns = {
         "solution": dict(read_solution([content])),
         "xml_sha256": digest(contents.values()),

@@ -1,0 +1,125 @@
+"""What a plan takes from the store: it is offered what is available, and reserves what it uses.
+
+The rows are reserved in the transaction that stores the plan. Of two plans with the same offcut, one stores nothing and
+is made again. What becomes of them when the job ends is decided by a trigger (`orchestrator.models.stock`).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, F, Q
+
+from kilit.lock.identity import uuid7
+from orchestrator.cutting.orders import TENTHS, Material, plate_cost, tenths, whole_plate
+from orchestrator.cutting.problem import CuttingOrder, CuttingProblem, Drop, OrderPlan, Plate
+from orchestrator.models import BoardKind, Job, StockItem
+from orchestrator.schemas.orders import Order, PlateSize
+from orchestrator.schemas.rules import Rules, StockRules
+from orchestrator.states import StockState
+
+OFFCUT, BOARD = "offcut", "board"
+MOST_SIZES = 12  # of offcuts of a material: with more plates to choose from, the solver finds less
+OFFCUTS_CHEAPER = 10  # a plan may use some in place of a board, and uses none for nothing
+BOARDS_CHEAPER = 2  # than a plate that is not in stock
+
+
+class StockTaken(Exception):
+    """Another plan has it by now."""
+
+
+def plates_in_stock(order: Order, rules: Rules) -> dict[Material, list[Plate]]:
+    """Return the offcuts of an order's materials, and boards of other sizes where its own plate is not in stock."""
+    own = rules.plate_of(order)
+    wanted = {(part.material_code, part.color, part.thickness_mm) for part in order.parts}
+    any_of_them = Q(
+        *(Q(material_code=code, color=color, thickness_mm=mm) for code, color, mm in wanted), _connector="OR"
+    )
+    sizes = ("material_code", "color", "thickness_mm", "length_mm", "width_mm")
+    counted = StockItem.objects.available().filter(any_of_them).values(*sizes, is_offcut=Q(board=None))
+    rows = counted.annotate(number=Count("pk")).order_by(-F("length_mm") * F("width_mm"), "length_mm")
+    offcuts: dict[Material, list[Any]] = defaultdict(list)
+    boards: dict[Material, list[Any]] = defaultdict(list)
+    for row in rows:
+        material = row["material_code"], row["color"], row["thickness_mm"]
+        (offcuts if row["is_offcut"] else boards)[material].append(row)
+    plates = {}
+    for material in wanted:
+        others = [] if order.plate_size else [_board(row, rules) for row in boards[material]]
+        if own and any(_sides(plate) == _sides(whole_plate(own, rules, material[2])) for plate in others):
+            others = []
+        plates[material] = [*(_offcut(row) for row in offcuts[material][:MOST_SIZES]), *others]
+    return plates
+
+
+def _offcut(row: dict[str, Any]) -> Plate:
+    sides = tenths(row["length_mm"]), tenths(row["width_mm"])
+    return Plate(*sides, max(1, plate_cost(*sides) // OFFCUTS_CHEAPER), row["number"], name=OFFCUT)
+
+
+def _board(row: dict[str, Any], rules: Rules) -> Plate:
+    size = PlateSize.model_construct(width_mm=row["width_mm"], height_mm=row["length_mm"])
+    plate = whole_plate(size, rules, row["thickness_mm"])
+    return replace(plate, cost=max(1, plate.cost // BOARDS_CHEAPER), number=row["number"], name=BOARD)
+
+
+def _sides(plate: Plate) -> tuple[int, int]:
+    return plate.length, plate.width
+
+
+def reserve(job: Job, order: CuttingOrder, plan: OrderPlan, rules: StockRules) -> dict[str, Any]:
+    """Reserve what a plan cuts, and return that with its offcuts, to be kept with the plan.
+
+    Boards that are not there are no reason to make another plan: they are missing until they come. StockTaken, if
+    something that there is only so much of has gone to another plan.
+    """
+    StockItem.objects.filter(job=job).move("give_back", job=None)
+    reserved, missing = 0, []
+    for problem, number, plate in _used(order, plan):
+        size = {"length_mm": Decimal(plate.length) / TENTHS, "width_mm": Decimal(plate.width) / TENTHS}
+        same = _of(problem) & Q(**size)
+        rows = StockItem.objects.filter(same, board__isnull=plate.name == OFFCUT)
+        taken = len(rows.take("reserve", limit=number, order=("id",), job=job))
+        if taken < number and plate.number is not None:
+            raise StockTaken
+        reserved += taken
+        if taken < number and (kind := BoardKind.objects.filter(same).values_list("pk", flat=True).first()):
+            missing.append({"board": kind, "number": number - taken})
+    return {"reserved": reserved, "missing": missing, "offcuts": list(_offcuts(order, plan, rules))}
+
+
+def has_its_stock(job: Job) -> bool:
+    """Return whether all that a job's plan reserved is still reserved."""
+    stock = (job.planning or {}).get("stock")
+    return not stock or job.stock.filter(status=StockState.RESERVED).count() == stock["reserved"]
+
+
+def _used(order: CuttingOrder, plan: OrderPlan) -> Iterator[tuple[CuttingProblem, int, Plate]]:
+    for problem, solved in zip(order.problems, plan.problems, strict=True):
+        plates = Counter[int]()
+        for board in solved.boards:
+            plates[board.plate] += board.copies
+        for index, number in sorted(plates.items()):
+            yield problem, number, problem.plates[index]
+
+
+def _of(problem: CuttingProblem) -> Q:
+    return Q(material_code=problem.material_code, color=problem.color, thickness_mm=problem.thickness)
+
+
+def _offcuts(order: CuttingOrder, plan: OrderPlan, rules: StockRules) -> Iterator[dict[str, str]]:
+    """Yield a row for each, with its id, so that its label can be printed before it is cut."""
+    for problem, solved in zip(order.problems, plan.problems, strict=True):
+        for board in solved.boards:
+            for drop in board.drops * board.copies:
+                length, width = _millimetres(drop)
+                if rules.keeps(length, width):
+                    material = {"material_code": problem.material_code, "color": problem.color}
+                    sizes = {"thickness_mm": problem.thickness, "length_mm": length, "width_mm": width}
+                    yield {"id": str(uuid7()), **material, **{name: str(size) for name, size in sizes.items()}}
+
+
+def _millimetres(drop: Drop) -> tuple[Decimal, Decimal]:
+    return Decimal(drop.length) / TENTHS, Decimal(drop.width) / TENTHS
