@@ -5,6 +5,7 @@ No transaction is open while the browser renders, and the ORM never runs in the 
 
 import logging
 import time
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import cache
 from uuid import UUID
@@ -12,6 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import UUIDField
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Now
 
 from kilit.api.input_model import InvalidInput
 from kilit.lock.audit import acting_as
@@ -22,7 +24,7 @@ from kilit.trace import job_trace
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.models import PdfJob
-from pdfjobs.models.turns import TurnClaim, not_left
+from pdfjobs.models.turns import LEASE_BEYOND_TIMEOUT, TurnClaim, not_left
 from pdfjobs.rendering import PageOptions, RenderError, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
@@ -138,11 +140,23 @@ def render_job(job: PdfJob) -> bytes:
     # Later requests with this key get this file, so it must not come from an older version than the key's.
     if template.job_key(job.payload, options) != job.job_key and not is_newer_than(job):
         raise OlderVersionError
-    html = template.html(job.payload)
+    # Ranges of pages, and the structure of a tagged document, are those of one page of HTML.
+    is_whole = bool(options.pages) or options.tagged
+    pages = [template.html(job.payload)] if is_whole else with_lease(job, template.pages(job.payload))
     # Check kilit.W005 warns when TASK_TIMEOUT allows less than a caller may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
     timeout = min(job.timeout, allowed)
-    return render(html, options, made_at=job.created_at, hard_timeout=timeout, owner=job.owner_id)
+    return render(
+        pages, options, made_at=job.created_at, hard_timeout=timeout, whole_timeout=allowed, owner=job.owner_id
+    )
+
+
+def with_lease(job: PdfJob, pages: Iterable[str]) -> Iterator[str]:
+    """Yield the parts of a document; each has the job's timeout, and for each but the first the lease is renewed."""
+    for number, page in enumerate(pages):
+        if number:
+            PdfJob.objects.held_by(job).update(lease_until=Now() + job.timeout + LEASE_BEYOND_TIMEOUT)
+        yield page
 
 
 def is_newer_than(job: PdfJob) -> bool:

@@ -45,8 +45,8 @@ class PaperView(PdfView):
     def post(self, request: Request, paper: PaperRequest, pk: str, kind: str) -> Response | HttpResponse:
         """Print a job.
 
-        Creates the PDF job of its cutting sheet, labels or offer, as `POST /pdf/jobs` does. A document takes 240 labels
-        or 1,000 parts: print more in several documents, with `first` and `last`.
+        Creates the PDF job of its cutting sheet, labels or offer, as `POST /pdf/jobs` does. A document takes 5,000
+        labels or 1,000 parts: print more in several documents, with `first` and `last`.
         """
         if kind not in KINDS:
             raise NotFound(f"There is no such paper. Expected one of {', '.join(KINDS)}.")

@@ -72,10 +72,6 @@ class PaperRefused(Exception):
         return gettext(self.sentence) % self.values
 
 
-class RangeTooLarge(PaperRefused):
-    """More was asked for than one document takes: a smaller range can be printed."""
-
-
 def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
     plate = rules.plate_of(order)
     if plate is None:
@@ -160,7 +156,7 @@ def requested_range(paper: PaperRequest, total: int, *, most: int) -> range:
             "A document takes %(most)s, not %(count)s. Print numbers %(first)s to %(end)s first, then the rest."
         )
         end = paper.first + most - 1
-        raise RangeTooLarge(sentence, most=most, count=last - paper.first + 1, first=paper.first, end=end)
+        raise PaperRefused(sentence, most=most, count=last - paper.first + 1, first=paper.first, end=end)
     return range(paper.first, last + 1)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from orchestrator.cutting.orders import MOST_PIECES
 from orchestrator.cutting.sequence import Cut, sequence_of
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import CutPattern, Rectangle, part_name, plan_of
+from orchestrator.optiplanning.solution import CutPattern, Rectangle, part_name, whole_plan_of
 from orchestrator.schemas.orders import Order, Part
 from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_CUTS, MOST_PLACED
 
@@ -14,11 +14,11 @@ Piece = tuple[Part, int, int]  # of the order: its part, which of the part's pie
 
 
 def patterns_of(job: Job) -> list[CutPattern]:
-    """Return the boards of a job's solution; none if it has no solution, or one that is too large."""
+    """Return all boards of a job's solution; none if it has no solution, or one that is too large."""
     if not job.xml_sha256:
         return []
     files = job.solution_files.order_by("name").values_list("pk", "sha256")
-    plans = [plan_of(pk, sha256) for pk, sha256 in files]
+    plans = [whole_plan_of(pk, sha256) for pk, sha256 in files]
     return [
         pattern
         for plan in plans

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -284,6 +285,14 @@ class JobAdmin(QueueAdmin):
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload", "figures")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Job | None = None) -> Any:
+        """Leave out when the saw got a job that people cut."""
+        hidden = "handed_at" if obj and obj.by_hand else ""
+        return [
+            (title, {**options, "fields": [name for name in options["fields"] if name != hidden]})
+            for title, options in super().get_fieldsets(request, obj)
+        ]
 
     def get_actions(self, request: HttpRequest) -> dict[str, object]:
         """Offer what people cut only where people cut."""

@@ -52,6 +52,7 @@ MOST_MATERIALS = 5_000  # as many as an order can have
 MM2_PER_M2 = 1_000_000
 BIGGEST_DRAWN = 5 * 1024**2  # bytes of a file
 MOST_SOLUTIONS, MOST_PATTERNS, MOST_PIECES = 20, 60, 3_000  # that are shown
+MOST_PLANNED = 20_000  # patterns, and pieces on them, that are read for papers
 LARGEST_MM = 10_000
 SIZE = re.compile(r"[0-9]{1,5}([.,][0-9]{1,6})?", re.ASCII)
 
@@ -153,8 +154,9 @@ class SolutionElement:
 
 
 class SolutionHandler(ContentHandler):
-    def __init__(self) -> None:
+    def __init__(self, *, most_patterns: int = MOST_PATTERNS, most_pieces: int = MOST_PIECES) -> None:
         super().__init__()
+        self.most_patterns, self.most_pieces = most_patterns, most_pieces
         self.depth = self.children = self.count = self.pieces = 0
         self.solutions: list[SolutionElement] = []  # the first ones
         self.solution: SolutionElement | None = None  # that is being read
@@ -198,7 +200,7 @@ class SolutionHandler(ContentHandler):
         length, width = _size(attrs, "length"), _size(attrs, "width")
         if not length or not width:
             return None
-        if len(patterns) >= MOST_PATTERNS or self.pieces >= MOST_PIECES:
+        if len(patterns) >= self.most_patterns or self.pieces >= self.most_pieces:
             self.is_cut_short = True
             return None
         boards = attrs.get("boards", "").strip()
@@ -209,7 +211,7 @@ class SolutionHandler(ContentHandler):
     def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:
         x, y, length, width = (_size(attrs, name) for name in ("x", "y", "length", "width"))
         self.pieces += 1
-        if self.pieces > MOST_PIECES:
+        if self.pieces > self.most_pieces:
             self.is_cut_short = True
         elif x is not None and y is not None and length and width:
             placed = Rectangle(x, y, length, width, attrs.get("name", "")[:LONGEST_TEXT])
@@ -268,13 +270,22 @@ class CuttingPlan:
 @lru_cache(maxsize=64)
 def plan_of(pk: int, sha256: str) -> CuttingPlan | None:
     """Return the plan in a stored file; a file is never changed, so it is read once. None if it is too large."""
+    return _read_stored(pk, sha256, SolutionHandler())
+
+
+def whole_plan_of(pk: int, sha256: str) -> CuttingPlan | None:
+    """Return the plan with boards and pieces that are not shown; it may be large, so it is not kept."""
+    return _read_stored(pk, sha256, SolutionHandler(most_patterns=MOST_PLANNED, most_pieces=MOST_PLANNED))
+
+
+def _read_stored(pk: int, sha256: str, handler: SolutionHandler) -> CuttingPlan | None:
     stored = SolutionFile.objects.annotate(size=Length("content")).filter(pk=pk, sha256=sha256, size__lte=BIGGEST_DRAWN)
     content = stored.values_list("content", flat=True).first()
-    return read_plan(bytes(content)) if content is not None else None
+    return read_plan(bytes(content), handler) if content is not None else None
 
 
-def read_plan(content: bytes) -> CuttingPlan | None:
-    handler = SolutionHandler()
+def read_plan(content: bytes, handler: SolutionHandler | None = None) -> CuttingPlan | None:
+    handler = handler or SolutionHandler()
     try:
         parse([content], handler)
     except InvalidSolution:

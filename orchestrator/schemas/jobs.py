@@ -92,7 +92,7 @@ class JobShown(TypedDict):
     updated_at: Time
     imported_at: Time | None
     opti_started_at: Time | None
-    handed_at: Time | None
+    handed_at: Annotated[Time | None, Field(description="When the saw got it, or people began to cut it.")]
     by_hand: Annotated[bool, Field(description="There is no saw: people cut it.")]
     boards_cut: Annotated[int, Field(description="By people, so far.")]
     cut_by: str | None

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -47,6 +47,8 @@ class Document:
     recipient: str = "buyer.name"
     # Page options that the variables determine; callers cannot send them.
     page_of: Callable[[Any], dict[str, object]] = lambda _variables: {}
+    # Cuts a long document into parts, each printed by itself, from a new page on.
+    split: Callable[[Any], Iterable[Any]] = lambda variables: [variables]
 
     def names(self, variables: Mapping[str, object]) -> dict[str, str]:
         """Return the columns by which people find the document, cut to their length."""
@@ -82,14 +84,22 @@ class Document:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def html(self, variables: Mapping[str, object]) -> str:
+        (page,) = self._made(variables, lambda whole: [whole])
+        return page
+
+    def pages(self, variables: Mapping[str, object]) -> Iterator[str]:
+        """Yield the document as it is printed: a long one in parts, made one after the other."""
+        return self._made(variables, self.split)
+
+    def _made(self, variables: Mapping[str, object], split: Callable[[Any], Iterable[Any]]) -> Iterator[str]:
         try:
-            context = embed_images(self.shape(self.model.read(variables)))
+            for part in split(self.model.read(variables)):
+                page = self._fill(embed_images(self.shape(part)))
+                if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree
+                    raise DocumentError(self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML.")
+                yield page
         except (InvalidInput, ImageError) as error:
             raise DocumentError(self.template, None, str(error)) from None
-        page = self._fill(context)
-        if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree
-            raise DocumentError(self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML.")
-        return page
 
     def _fill(self, values: dict[str, object]) -> str:
         try:

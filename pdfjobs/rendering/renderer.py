@@ -5,12 +5,15 @@ import atexit
 import logging
 import os
 import threading
+import time
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.conf import settings
 
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT
 from pdfjobs.rendering.errors import RenderError
+from pdfjobs.rendering.join import join
 from pdfjobs.rendering.options import MOST_PAGES, PageOptions, head, layout
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
@@ -95,20 +98,35 @@ _parents_renderers: list[Renderer] = []  # referenced, or their loops would be c
 
 
 def render(
-    html: str, options: PageOptions, *, made_at: datetime, hard_timeout: timedelta, owner: int | str | None = None
+    pages: Iterable[str],
+    options: PageOptions,
+    *,
+    made_at: datetime,
+    hard_timeout: timedelta,
+    whole_timeout: timedelta | None = None,
+    owner: int | str | None = None,
 ) -> bytes:
-    """Return the PDF, or raise RenderError. Documents of one owner may share a page, one after the other."""
-    parts = head(html, options), html
-    if sum(len(part.encode()) for part in parts) > MOST_HTML:
-        raise RenderError(ErrorCode.DOCUMENT_TOO_LARGE, f"The document has more than {MOST_HTML:,} bytes of HTML.")
+    """Return the PDF, or raise RenderError. Documents of one owner may share a page, one after the other.
+
+    Usually a document is one page of HTML. A long one has several: each is printed before the next one is made. The
+    hard timeout is that of each.
+    """
     hard = hard_timeout.total_seconds()
     if options.tagged:
         owner = None  # a page continues numbering the structure of its last document: use a new one
-    with _lock:
-        pdf = _current().print(parts, layout(options), limit=graceful(hard), hard=hard, owner=owner)
-    if page_count(pdf) > MOST_PAGES:
-        raise RenderError(ErrorCode.DOCUMENT_TOO_LARGE, f"The document has more than {MOST_PAGES:,} pages.")
-    return stamp(pdf, options.metadata, made_at=made_at)
+    limit = graceful(hard)
+    end = time.monotonic() + (whole_timeout or hard_timeout).total_seconds() - GRACE
+    pdfs: list[bytes] = []
+    for html in pages:
+        parts = head(html, options), html
+        if sum(len(part.encode()) for part in parts) > MOST_HTML:
+            raise RenderError(ErrorCode.DOCUMENT_TOO_LARGE, f"The document has more than {MOST_HTML:,} bytes of HTML.")
+        with _lock:
+            pdfs.append(_current().print(parts, layout(options), limit=limit, hard=hard, owner=owner))
+        if page_count(pdfs[-1]) > MOST_PAGES:
+            raise RenderError(ErrorCode.DOCUMENT_TOO_LARGE, f"The document has more than {MOST_PAGES:,} pages.")
+        limit = max(min(limit, end - time.monotonic()), 0)
+    return stamp(join(pdfs), options.metadata, made_at=made_at)
 
 
 def graceful(hard: float) -> float:

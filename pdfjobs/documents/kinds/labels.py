@@ -1,5 +1,6 @@
 """Labels for cut pieces, one a piece: on A4 sheets of labels, or on rolls."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import groupby
@@ -16,7 +17,9 @@ from pdfjobs.documents.pricing import LocalizedDocument
 from pdfjobs.rendering.options import Margin, Paper
 
 QUIET_ZONE = 2  # modules of white in the drawing; the label leaves the other two that the standard asks for
-MOST_LABELS = 240  # whole sheets of every format; with the longest texts 4 MB of HTML, and 5 MB are rendered
+MOST_LABELS = 5_000
+AT_ONCE = 240  # whole sheets of every format; with the longest texts 4 MB of HTML, and 5 MB are rendered
+MASK = 4  # of a QR code. All are read alike; trying them all, to take the best, takes ten times as long
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class QrCode:
 
 def qr_code(text: str) -> QrCode:
     """Return the code of a text. UTF-8 always, and always the same modules for the same text."""
-    matrix = segno.make_qr(text, error="m", encoding="utf-8", boost_error=False).matrix
+    matrix = segno.make_qr(text, error="m", encoding="utf-8", boost_error=False, mask=MASK).matrix
     side = len(matrix) + 2 * QUIET_ZONE
     strokes = []
     for y, row in enumerate(matrix, start=QUIET_ZONE):
@@ -95,6 +98,11 @@ def shape(document: Labels) -> dict[str, object]:
     }
 
 
+def split(document: Labels) -> Iterator[Labels]:
+    for first in range(0, len(document.labels), AT_ONCE):
+        yield document.model_copy(update={"labels": document.labels[first : first + AT_ONCE]})
+
+
 def page_of(document: Labels) -> dict[str, object]:
     paper = FORMATS[document.format].paper
     margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
@@ -125,5 +133,12 @@ def _label(label: PieceLabel, document: Labels, formatter: LocaleFormatter) -> d
 
 
 LABEL_SHEET = Document(
-    "labels", "Labels", Labels, shape, page_of=page_of, number=("order_number",), recipient="customer"
+    "labels",
+    "Labels",
+    Labels,
+    shape,
+    page_of=page_of,
+    split=split,
+    number=("order_number",),
+    recipient="customer",
 )

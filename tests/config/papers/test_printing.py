@@ -14,6 +14,12 @@ from tests.support.pdf_jobs import bring
 
 pytestmark = pytest.mark.django_db
 
+LABELS = (
+    "Labels 70 × 37 mm (A4, 24 a sheet)",
+    "Labels 105 × 57 mm (A4, 10 a sheet)",
+    "Labels 100 × 50 mm (roll)",
+)
+
 
 def menu(client: Any, job: Job) -> list[str]:
     found = re.search(r"<summary>Print</summary>(.*?)</details>", page_of(client, job).text, re.DOTALL)
@@ -70,10 +76,7 @@ def test_the_menu_offers_what_can_be_printed(make_person, rules, settings) -> No
     client, job = make_person(), make_job()
     papers = [
         "Cutting sheet",
-        "Labels 70 × 37 mm (A4, 24 a sheet)",
-        "Labels 105 × 57 mm (A4, 10 a sheet)",
-        "Labels 100 × 50 mm (roll)",
-        "Some of the labels…",
+        *LABELS,
     ]
     rules()
     assert menu(client, job) == papers
@@ -99,18 +102,36 @@ def test_a_viewer_prints_nothing_and_sees_the_pdfs_that_exist(make_person) -> No
     assert file.status_code == 200
 
 
-def test_too_many_labels_are_printed_in_parts(make_person) -> None:
-    client, job = make_person(), make_job(parts=[{**GOVDE, "quantity": 400}])
+def test_all_labels_of_a_long_job_are_one_document(make_person) -> None:
+    client, job = make_person(), make_job(parts=[{**GOVDE, "quantity": 5000}])
 
-    asked = client.post(printed(job, "labels", "?format=105x57"))
-    assert "A document takes 240, not 400." in asked.content.decode()
+    assert [title for title in menu(client, job) if title.startswith("Labels")] == list(LABELS)
+    client.post(printed(job, "labels", "?format=105x57"))
+
+    labels = PdfJob.objects.get().payload["labels"]
+    assert [label["number"] for label in labels] == list(range(1, 5001))
+
+
+def test_what_no_document_takes_is_offered_in_several(make_person) -> None:
+    client, job = make_person(), make_job(parts=[{**GOVDE, "quantity": 7001}])
+    titles = [f"{LABELS[2]}: 1–5000", f"{LABELS[2]}: 5001–7001"]
+
+    assert [title for title in menu(client, job) if title.startswith(LABELS[2])] == titles
+    client.post(printed(job, "labels", "?format=100x50&first=5001&last=7001"))
+
+    labels = PdfJob.objects.get().payload["labels"]
+    assert (labels[0]["piece"], labels[-1]["piece"], labels[-1]["pieces"]) == (5001, 7001, 7001)
+    refused = client.post(printed(job, "labels"), follow=True)
+    assert "A document takes 5000, not 7001." in refused.content.decode()
+    for query in ("?first=0", "?first=x", f"?first={'9' * 5000}", "?format=A4", "?other=1"):
+        assert client.post(printed(job, "labels", query)).status_code == 404
+
+
+def test_who_returns_from_a_login_is_led_to_the_job(make_person) -> None:
+    client, job = make_person(), make_job()
+
+    assert client.get(printed(job, "labels")).url == reverse("admin:orchestrator_job_change", args=[job.pk])
     assert PdfJob.objects.count() == 0
-    wrong = client.post(printed(job, "labels"), {"format": "105x57", "first": 0, "last": 5})
-    assert "Ensure this value is greater than or equal to 1." in wrong.content.decode()
-    client.post(printed(job, "labels"), {"format": "105x57", "first": 17, "last": 17})
-
-    (label,) = PdfJob.objects.get().payload["labels"]
-    assert (label["piece"], label["pieces"], label["number"]) == (17, 400, 17)
 
 
 @pytest.mark.parametrize("address", ["invoice", "nothing", "labels/x"])

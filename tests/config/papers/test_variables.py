@@ -79,22 +79,35 @@ def test_the_pieces_of_a_range_are_those_of_the_whole() -> None:
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({}, "A document takes 240, not 400. Print numbers 1 to 240 first, then the rest."),
-        ({"first": 2, "last": 242}, "A document takes 240, not 241. Print numbers 2 to 241 first, then the rest."),
-        ({"first": 161, "last": 401}, "There are numbers from 1 to 400, not 161 to 401."),
-        ({"first": 401}, "There are numbers from 1 to 400, not 401 to 400."),
-        ({"first": 9, "last": 8}, "There are numbers from 1 to 400, not 9 to 8."),
+        ({}, "A document takes 5000, not 5400. Print numbers 1 to 5000 first, then the rest."),
+        ({"first": 2, "last": 5002}, "A document takes 5000, not 5001. Print numbers 2 to 5001 first, then the rest."),
+        ({"first": 161, "last": 5401}, "There are numbers from 1 to 5400, not 161 to 5401."),
+        ({"first": 5401}, "There are numbers from 1 to 5400, not 5401 to 5400."),
+        ({"first": 9, "last": 8}, "There are numbers from 1 to 5400, not 9 to 8."),
     ],
 )
 def test_more_labels_than_a_document_takes_are_refused_with_the_range_that_fits(asked, reason: str) -> None:
-    job = make_job(parts=[{**GOVDE, "quantity": 400}])
+    job = make_job(parts=[{**GOVDE, "quantity": 5400}])
 
     with pytest.raises(PaperRefused) as refused:
         variables("labels", job, **asked)
 
     assert str(refused.value) == reason
-    documents = [variables("labels", job, **part)["labels"] for part in ({"last": 240}, {"first": 241})]
-    assert [len(printed) for printed in documents] == [240, 160]
+    documents = [variables("labels", job, **part)["labels"] for part in ({"last": 5000}, {"first": 5001})]
+    assert [len(printed) for printed in documents] == [5000, 400]
+
+
+def test_labels_of_a_long_order_are_in_the_order_of_cutting() -> None:
+    """Also of more boards and pieces than a page shows."""
+    parts = [{**GOVDE, "id": f"g{number}", "quantity": 2} for number in range(200, 0, -1)]
+    job = solved(*parts, template=LONG, boards=2)
+
+    labels = variables("labels", job)["labels"]
+
+    assert [label["part"] for label in labels[:4]] == ["g1", "g1", "g2", "g2"]
+    assert [(label["part"], label["piece"]) for label in labels] == [
+        (f"g{number}", piece) for number in range(1, 201) for piece in (1, 2)
+    ]
 
 
 BOARD = """<O><Solution best="1"><Pattern boards="{boards}" length="2800" width="2100" material="MAT-01">
@@ -105,11 +118,20 @@ BOARD = """<O><Solution best="1"><Pattern boards="{boards}" length="2800" width=
 </Pattern></Solution></O>"""
 
 
-def solved(*parts: dict[str, Any], boards: int = 1) -> Job:
+LONG = "<O><Solution best='1'>{}</Solution></O>".format(
+    "".join(
+        f'<Pattern boards="{{boards}}" length="2800" width="2100" material="MAT-01">'
+        f'<Part name="GOVDE_g{number}_TRIM_10.00" x="10" y="10" length="1205" width="400"/></Pattern>'
+        for number in range(1, 201)
+    )
+)
+
+
+def solved(*parts: dict[str, Any], boards: int = 1, template: str = BOARD) -> Job:
     """Return a job whose solution has g1 twice and g2 once on each board."""
     job = make_job(parts=list(parts), order_id=f"S-{boards}")
     job.xml_sha256 = f"{boards:064}"
-    content = BOARD.format(boards=boards).encode()
+    content = template.format(boards=boards).encode()
     job.solution_files.get_or_create(name="solution.xml", defaults={"content": content, "sha256": job.xml_sha256})
     return job
 

@@ -14,6 +14,7 @@ from orchestrator.figures.export import export_lines
 from orchestrator.folders import Folders
 from orchestrator.models import Job
 from orchestrator.workflow import decisions
+from orchestrator.workflow.by_hand import cut_by_hand
 from orchestrator.workflow.runner import tick
 from tests.support.api import Api
 from tests.support.cutting_jobs import CUTTING_JOBS, GOVDE, error, make_job, page_of
@@ -46,6 +47,19 @@ def planned(floor: Folders, **order: Any) -> Job:
 
 def verbs(job: Job) -> list[str]:
     return [event.details["verb"] for event in Event.objects.of(job) if "verb" in event.details]
+
+
+def test_the_page_says_who_has_cut_and_nothing_of_a_saw_that_never_had_it(ready, make_person) -> None:
+    cut_by_hand(ready.pk, by="Veli")
+    ready.refresh_from_db()
+
+    shown = page_of(make_person(), ready).text
+
+    assert ready.handed_at
+    assert "Handed to the saw at" not in shown
+    assert "Cut by" in shown
+    Job.objects.filter(pk=(other := make_job(order_id="S-2")).pk).update(handed_at=timezone.now())
+    assert "Handed to the saw at" in page_of(make_person("other"), other).text
 
 
 def test_a_plan_waits_for_people_and_the_saw_gets_nothing(ready, shop) -> None:

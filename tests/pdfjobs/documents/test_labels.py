@@ -1,5 +1,6 @@
 """Labels: each side's band where it belongs, and no more labels than can be rendered."""
 
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from kilit.api.input_model import InvalidInput
 from pdfjobs.documents import document
-from pdfjobs.documents.kinds.labels import FORMATS, MOST_LABELS
+from pdfjobs.documents.kinds.labels import AT_ONCE, FORMATS, MOST_LABELS
 from pdfjobs.documents.panels import CutPanel, drawing
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.rendering.renderer import MOST_HTML
@@ -111,20 +112,31 @@ def test_ids_and_drill_codes_are_printed_whole(name: str, length: int, letter: s
     assert f'<bdi class="id id-2">{letter * 100}</bdi>' in page
 
 
-def test_every_format_divides_the_most_labels_into_whole_sheets() -> None:
-    """So that a long job, printed in several documents, leaves no half-used sheet between them."""
-    assert [MOST_LABELS % label_format.per_page for label_format in FORMATS.values()] == [0, 0, 0]
+def test_every_format_divides_what_is_printed_at_once_into_whole_sheets() -> None:
+    """So that a long document, printed in parts, has no half-used sheet between them."""
+    assert [AT_ONCE % label_format.per_page for label_format in FORMATS.values()] == [0, 0, 0]
+
+
+def test_a_long_document_is_printed_in_parts_with_each_label_once() -> None:
+    labels = [BLANK | {"part": f"p{number}", "number": number} for number in range(1, 2 * AT_ONCE + 2)]
+
+    pages = list(LABELS.pages(LABELS.sample | {"labels": labels}))
+
+    assert [page.count('class="piece"') for page in pages] == [AT_ONCE, AT_ONCE, 1]
+    assert [number for page in pages for number in re.findall(r"#(\d+)</p>", page)] == [
+        str(label["number"]) for label in labels
+    ]
 
 
 @pytest.mark.parametrize("text", ['"', "&", "\N{GRINNING FACE}"])
-def test_as_many_labels_as_are_taken_with_the_longest_texts_are_not_too_large_to_render(text: str) -> None:
+def test_as_many_labels_as_are_printed_at_once_with_the_longest_texts_are_not_too_large_to_render(text: str) -> None:
     sides = dict.fromkeys(("edge_up", "edge_lo", "edge_sx", "edge_dx"), text * 32)
     texts = {"part": text * 64, "note": text * 200, "material": text * 64, "color": text * 100}
     label = BLANK | texts | sides | {"drill_code": text * 200, "grain": 3}
     variables = LABELS.sample | {"job": text * 60, "order_number": text * 100, "customer": text * 200}
 
     one, two = (len(LABELS.html(variables | {"labels": [label] * count}).encode()) for count in (1, 2))
-    assert one + (two - one) * MOST_LABELS < MOST_HTML - 512 * 1024
+    assert one + (two - one) * AT_ONCE < MOST_HTML - 512 * 1024
     assert errors_of(LABELS, variables | {"labels": [label] * (MOST_LABELS + 1)}) == [
         f"labels: Expected a list of 1 to {MOST_LABELS} objects."
     ]

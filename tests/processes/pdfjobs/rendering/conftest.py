@@ -31,9 +31,9 @@ def _no_recycling(monkeypatch) -> None:
 def to_pdf() -> Callable[..., bytes]:
     """Render as a worker does."""
 
-    def run(html: str = PAGE, *, seconds: float = PATIENCE, made_at: datetime = MADE_AT, **options: Any) -> bytes:
+    def run(*pages: str, seconds: float = PATIENCE, made_at: datetime = MADE_AT, **options: Any) -> bytes:
         return rendering.render(
-            html, PageOptions.read(options), made_at=made_at, hard_timeout=timedelta(seconds=seconds)
+            pages or [PAGE], PageOptions.read(options), made_at=made_at, hard_timeout=timedelta(seconds=seconds)
         )
 
     return run

@@ -52,7 +52,7 @@ def print_for() -> Callable[..., bytes]:
 
     def run(owner: int | None, html: str = PAGE, *, seconds: float = PATIENCE, **options: Any) -> bytes:
         limit, read = timedelta(seconds=seconds), rendering.PageOptions.read(options)
-        return rendering.render(html, read, made_at=MADE_AT, hard_timeout=limit, owner=owner)
+        return rendering.render([html], read, made_at=MADE_AT, hard_timeout=limit, owner=owner)
 
     return run
 
@@ -196,7 +196,7 @@ def test_a_page_on_which_something_failed_is_not_used_again(print_for, browser) 
     rendering_options = rendering.PageOptions.read({"pages": "7"})
 
     with pytest.raises(RenderError):
-        rendering.render(PAGE, rendering_options, made_at=MADE_AT, hard_timeout=timedelta(seconds=PATIENCE), owner=8)
+        rendering.render([PAGE], rendering_options, made_at=MADE_AT, hard_timeout=timedelta(seconds=PATIENCE), owner=8)
     print_for(8)
 
     assert kept()[8] is not before

@@ -201,7 +201,7 @@ def test_variables_and_headers_that_try_are_shown_as_text(listener: Listener) ->
     header = {"left": f'<img src="http://127.0.0.1:{listener.port}/h">', "right": "</style><script>"}
 
     pdf = rendering.render(
-        invoice.html(variables),
+        invoice.pages(variables),
         rendering.PageOptions.read({"header": header}),
         made_at=MADE_AT,
         hard_timeout=timedelta(seconds=PATIENCE),

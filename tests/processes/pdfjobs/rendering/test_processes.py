@@ -29,7 +29,7 @@ from pdfjobs import rendering
 from pdfjobs.rendering import renderer
 made_at, page, then = sys.argv[1:]
 pdf = rendering.render(
-    page, rendering.PageOptions.read({}), made_at=datetime.fromisoformat(made_at), hard_timeout=timedelta(minutes=3)
+    [page], rendering.PageOptions.read({}), made_at=datetime.fromisoformat(made_at), hard_timeout=timedelta(minutes=3)
 )
 print(hashlib.sha256(pdf).hexdigest(), renderer._renderer.browser_manager.browser.pid, flush=True)
 if then == "wait":
@@ -217,7 +217,7 @@ def test_a_page_whose_process_has_grown_is_not_kept(browser, settings, monkeypat
 
     def render_for(owner: str) -> bool:
         rendering.render(
-            large, rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=timedelta(minutes=3), owner=owner
+            [large], rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=timedelta(minutes=3), owner=owner
         )
         return owner in renderer._renderer.browser_manager._pages
 
