@@ -18,10 +18,11 @@ from kilit.console.formatting import badge, exactly, find_object, number, page
 from kilit.console.jobs.timeline import Story
 from kilit.console.lists.confirming import reason_field
 from kilit.console.lists.fields import text_field
-from kilit.console.lists.listing import ReadOnlyAdmin
+from kilit.console.lists.listing import ListPage, ReadOnlyAdmin
 from kilit.lock.audit import current_context
 from kilit.lock.text import read_digits
 from orchestrator.admin.columns import JOBS_MENU
+from orchestrator.admin.rules_form import RulesRows
 from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.plan import MissingRule
@@ -56,7 +57,13 @@ LEVELS = {
 }
 
 
-class RulesForm(forms.Form):
+class SavingForm(forms.Form):
+    based_on = forms.CharField(widget=forms.HiddenInput)
+    reason = reason_field(gettext_lazy("Shown in the history, with your name."), required=False)
+
+
+class RulesForm(SavingForm):
+    field_order = ["content", "based_on", "reason"]
     content = text_field(
         gettext_lazy("Rules (JSON)"),
         BIGGEST_FILE // 4,  # characters; each takes up to four bytes
@@ -64,8 +71,6 @@ class RulesForm(forms.Form):
         widget=UnfoldAdminTextareaWidget,
         attrs={"rows": 20, "wrap": "off"},
     )
-    based_on = forms.CharField(widget=forms.HiddenInput)
-    reason = reason_field(gettext_lazy("Shown in the history, with your name."), required=False)
 
     def clean_content(self) -> str:
         return str(self.cleaned_data["content"]).replace("\r\n", "\n")
@@ -76,11 +81,43 @@ def shown_proposal(row: RulesProposal, file: RulesFile) -> dict[str, Any]:
     return {"row": row, "who": saved_by(row), "changes": changes(file.text, row.content), "is_own": is_own}
 
 
+def rows_page(model_admin: "RulesVersionAdmin", request: HttpRequest) -> HttpResponse:
+    """Change the rules in fields and rows; they are saved or proposed as their text is."""
+    file = rules_file()
+    if file.rules is None or not model_admin.may_check(request):
+        return HttpResponseRedirect(model_admin.address("changelist"))  # which shows what is wrong
+    rows = RulesRows.typed(request.POST) if request.method == "POST" else RulesRows.of(file.text)
+    form, changed = SavingForm(request.POST or None, initial={"based_on": file.sha256}), None
+    if {"check", "save", "propose"} & request.POST.keys() and form.is_valid():
+        if "save" in request.POST and not model_admin.may_save(request):
+            raise PermissionDenied
+        text = rows.compose(file.text)
+        if not rows.fault_count:
+            if "check" not in request.POST and model_admin.save(request, form, text):
+                return HttpResponseRedirect(model_admin.address("changelist"))
+            file = rules_file()
+            changed, errors = changes(file.text, text), form.errors
+            form = SavingForm({**request.POST.dict(), "based_on": file.sha256})
+            form.errors.update(errors)
+    return page(
+        model_admin,
+        request,
+        "admin/orchestrator/rules_rows.html",
+        title=_("Materials, prices and rules"),
+        rows=rows,
+        tables=rows.tables(empty_rows=2 if "add" in request.POST else 1),
+        changes=changed,
+        form=form,
+        may_save=model_admin.may_save(request),
+    )
+
+
 @admin.register(RulesVersion)
 class RulesVersionAdmin(ReadOnlyAdmin):
     """In place of a list of versions, the page of the rules."""
 
     menu = JOBS_MENU.tab(2, gettext_lazy("Setup"))
+    list_pages = {"rows": ListPage(rows_page, gettext_lazy("Materials, prices and rules"), permission="operate")}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
@@ -99,7 +136,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         text = self._with_entries(request, file, form.cleaned_data["content"])
         check = RulesCheck.of(text, file)
         is_final = "save" in request.POST or "propose" in request.POST
-        if is_final and not check.faults and self._save(request, form, text):
+        if is_final and not check.faults and self.save(request, form, text):
             query = request.GET.urlencode()
             return HttpResponseRedirect(f"{request.path}?{query}" if query else request.path)
         file = rules_file()
@@ -108,8 +145,10 @@ class RulesVersionAdmin(ReadOnlyAdmin):
         again.errors.update(form.errors)
         return self._show(request, file, again, RulesCheck.of(text, file))
 
-    def may_check(self, request: HttpRequest) -> bool:
+    def has_operate_permission(self, request: HttpRequest, row: object = None) -> bool:
         return request.user.has_perm("orchestrator.operate_rulesversion")
+
+    may_check = has_operate_permission
 
     def may_save(self, request: HttpRequest) -> bool:
         return request.user.has_perm("orchestrator.change_rulesversion")
@@ -133,7 +172,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
                 text = with_entry(text, entry, request.POST[f"add-{index}"])
         return text
 
-    def _save(self, request: HttpRequest, form: RulesForm, text: str) -> bool:
+    def save(self, request: HttpRequest, form: SavingForm, text: str) -> bool:
         if not form.cleaned_data["reason"]:
             form.add_error("reason", _("Give a reason."))
             return False

@@ -3,13 +3,14 @@
 import json
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from pydantic import ValidationError
 
-from kilit.api.input_model import format_error, located_errors
+from kilit.api.input_model import FieldError, format_error, located_errors
 from kilit.api.json_reader import DuplicateName, parse_json
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
@@ -27,9 +28,10 @@ _last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules
 class InvalidRules(ValueError):
     """Each line of the message names where its error is."""
 
-    def __init__(self, *lines: str) -> None:
+    def __init__(self, *lines: str, errors: Sequence[tuple[Sequence[str | int], FieldError]] = ()) -> None:
         super().__init__(" ".join(lines))
         self.lines = lines
+        self.errors = errors  # of fields, with the path of each
 
 
 def read_rules(content: bytes) -> Rules:
@@ -37,9 +39,9 @@ def read_rules(content: bytes) -> Rules:
         text = content.decode("utf-8-sig")
         return Rules.model_validate(parse_json(text.encode()), context={"thicknesses": set()})
     except ValidationError as error:
-        errors = located_errors(error, Rules)
+        errors = list(located_errors(error, Rules))
         lines = [f"line {_line(text, *path)}: {format_error(message)}" for path, message in errors]
-        raise InvalidRules(*lines) from None
+        raise InvalidRules(*lines, errors=errors) from None
     except json.JSONDecodeError as error:
         raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None
     except UnicodeDecodeError as error:

@@ -168,6 +168,15 @@ def _written(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=lambda number: float(number) if number % 1 else int(number))
 
 
+def rules_text(content: dict[str, object], *, before: str) -> str:
+    """Return rules as the text of their file, an entry a line; the text as it was if nothing else is in it."""
+    with suppress(ValueError, RecursionError):
+        if parse_json(before.encode()) == content:
+            return before
+    lines = [f"  {_written(name)}: {_written(value)}" for name, value in content.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 @dataclass(frozen=True)
 class TriedJob:
     job: Job
