@@ -32,6 +32,7 @@ from kilit.problems.registry import (
     with_number,
 )
 from kilit.shares import share
+from orchestrator.due import late_orders, perhaps_late_jobs
 from orchestrator.errors import Code, WarningCode
 from orchestrator.filters import FILTERS
 from orchestrator.metrics import (
@@ -376,6 +377,7 @@ register_queue_problems(
     ProblemSource(proposed_rules, lambda: [open_proposals()]),
     ProblemSource(overdue, lambda: [jobs_with_others()]),
     ProblemSource(too_large, lambda: [jobs_with_large_parts()]),
+    ProblemSource(late_orders, lambda: [perhaps_late_jobs()]),
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
     ProblemSource(many_on_hold, lambda: failures_of(JOBS.queue), is_sum=True),
     failed=ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),

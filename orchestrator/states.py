@@ -39,6 +39,8 @@ class Mode(TextChoices):
 
 # These wait for an operator or are finished.
 AT_REST = (JobState.DONE, JobState.HOLD, JobState.FAILED)
+# Nothing is over yet: the customer waits.
+OPEN = tuple(state for state in JobState if state not in (JobState.DONE, JobState.FAILED))
 # A runner claims jobs in these states when they are due.
 WORKING = tuple(state for state in JobState if state not in AT_REST)
 # OptiPlanning or the saw has worked on these, and time limits run.

@@ -89,6 +89,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
         "locale": paper.locale,
         "order_number": job.order_id,
         "customer": customer_name(job) or job.customer_phone,
+        "due_on": job.due_on.isoformat() if job.due_on else None,
         "materials": list(materials.values()),
         "plans": board_plans(job) if wanted.start == 1 else [],
         # As an offer adds it, so that both estimates have the same boards.

@@ -39,6 +39,7 @@ MOST_UNKNOWN, MOST_UNKNOWN_OF_ITEM = 1_000, 20  # unknown fields that an answer 
 
 Path = Sequence[str | int]
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Date = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
 Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 
 # Ids carry times, and these fit into them.

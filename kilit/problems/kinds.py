@@ -32,6 +32,7 @@ class ProblemKind(TextChoices):
     SAW_OVERDUE = "saw-overdue", _("The saw does not answer in time")
     PARTS_TOO_LARGE = "warning", _("Parts are larger than their plate")
     WAITING_FOR_OPTIPLANNING = "waiting-for-optiplanning", _("Cutting jobs wait for OptiPlanning")
+    LATE_ORDERS = "late-orders", _("Orders are late")
     INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")
     RULES_PROPOSED = "rules-proposed", _("New cutting rules wait for an owner")
 

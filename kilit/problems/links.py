@@ -15,6 +15,7 @@ PAGES = {
     "resume_queue": "resume/",
     # of cutting jobs
     "add_customers": "add-customers/",
+    "days": "days/",
     # of sites
     "ads_script": "{}/ads-script/",
     "circuit": "{}/circuit/",

@@ -2,9 +2,10 @@
 
 from decimal import Decimal
 
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timezone import localtime
+from django.utils.timezone import localdate, localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -18,7 +19,7 @@ from orchestrator.blockers import warning_text
 from orchestrator.drafts.typed import PART_FIELDS, UNITS
 from orchestrator.models import Job
 from orchestrator.schemas.orders import plain
-from orchestrator.states import CANCELLABLE, JOBS, JobState, Mode
+from orchestrator.states import CANCELLABLE, JOBS, OPEN, JobState, Mode
 
 SIZES = tuple(PART_FIELDS.values())  # in centimetres
 MOST_PARTS_SHOWN = 200
@@ -43,6 +44,20 @@ def state_notes(job: Job) -> SafeString | str:
 def state_badge(job: Job) -> SafeString:
     state = STATES.badge(job.status)
     return format_html("{} {}", state, state_notes(job)) if job.is_with_people else state
+
+
+def notes_on_page(job: Job) -> SafeString:
+    return format_html("{} {}", state_notes(job), due_badge(job))
+
+
+def due_badge(job: Job) -> SafeString | str:
+    """Return the day an open job is due; before the day comes it is quiet."""
+    if job.due_on is None or job.status not in OPEN:
+        return ""
+    left, day = (job.due_on - localdate()).days, date_format(job.due_on, "SHORT_DATE_FORMAT")
+    if left < 0:
+        return badge(_("late: %(day)s") % {"day": day}, "danger")
+    return badge(day, title=_("due")) if left else badge(_("due today"), "warning")
 
 
 def _parts(job: Job) -> SafeString | str:
@@ -83,6 +98,7 @@ def _cell(name: str, value: object, unit: str) -> str:
 
 order = column("order", gettext_lazy("order"), _order)
 state = column("state", gettext_lazy("state"), lambda job: format_html("{} {}", state_badge(job), priority_badge(job)))
+due = column("due", gettext_lazy("due"), due_badge)
 customer = column(
     "customer",
     gettext_lazy("customer"),
@@ -113,7 +129,9 @@ triggered = column("triggered", gettext_lazy("started by the operator"), _trigge
 # Columns are functions so that Django offers no sorting, which would read the whole table.
 COLUMNS = [order, state, customer, mode, parts, retries, "error", lasting, "age"]
 FIELDSETS = [
-    fieldset(None, "order_id", whole_customer, "opti_mode", plate, warning, triggered, "backing_edge_reset_count"),
+    fieldset(
+        None, "order_id", whole_customer, "due_on", "opti_mode", plate, warning, triggered, "backing_edge_reset_count"
+    ),
     fieldset(gettext_lazy("Last error"), "error_code", whole_error),
     fieldset(
         gettext_lazy("Times"),

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.utils.formats import number_format
+from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -104,6 +104,7 @@ class OrderCheck:
             (_("Pieces"), figures.pieces),
             (_("Area"), f"{number_format(figures.parts_m2)} m²"),
             (_("Edge band"), edges or _("none")),
+            *([(_("Due date"), date_format(order.due_on))] if order.due_on else []),
         ]
 
     def _notes(self, order: Order, rules: Rules) -> list[object]:

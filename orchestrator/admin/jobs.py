@@ -23,13 +23,14 @@ from kilit.console.lists.acting import back_address
 from kilit.console.lists.actions import Action
 from kilit.console.lists.bulk_requests import remember
 from kilit.console.lists.fields import DaysForm
-from kilit.console.lists.listing import ListPage, RowPage
+from kilit.console.lists.listing import ListLink, ListPage, RowPage
 from kilit.console.queue_admin import QueueAdmin
 from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from kilit.sentences import english
 from orchestrator.admin import columns
 from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
+from orchestrator.admin.days import changed_days, days_page, due_page, offer_due_date
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
 from orchestrator.admin.steps import (
@@ -43,6 +44,7 @@ from orchestrator.admin.steps import (
 from orchestrator.api.jobs import download
 from orchestrator.blockers import reasons
 from orchestrator.drafts.imported import unit_of
+from orchestrator.due import DUE_CHANGED, is_used
 from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
 from orchestrator.models import Job, OrderDraft
@@ -83,11 +85,13 @@ STORY = Story(
         "HOLD_APPROVED": gettext_lazy("Approval recorded"),
         "JOB_RETRY_SCHEDULED": gettext_lazy("Retry scheduled"),
         "JOB_DEDUP": gettext_lazy("The same order was sent again by %(who)s"),
+        DUE_CHANGED: gettext_lazy("Due date changed by %(who)s"),
         "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
         LEFTOVER_REMOVED: gettext_lazy("A file that a stopped runner had left in a folder was removed"),
     },
     links={
         by_hand.BOARDS_CUT: lambda event: _("%(boards)s of %(of)s, by %(by)s") % event.details,
+        DUE_CHANGED: changed_days,
         "JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", "")),
     },
 )
@@ -231,7 +235,8 @@ class JobAdmin(QueueAdmin):
         story=STORY,
         name=lambda job: job.order_id,
         belongs_to=belongs_to,
-        state_notes=columns.state_notes,
+        state_notes=columns.notes_on_page,
+        offers=offer_due_date,
         blockers=reasons,
         holdings=holdings,
         steps=STEPS,
@@ -244,6 +249,7 @@ class JobAdmin(QueueAdmin):
     )
     row_pages = {
         "send_again": RowPage(send_again, "operate"),
+        "due": RowPage(due_page, "operate"),
         "estimate": RowPage(estimate_page, "operate"),
         "order_file": RowPage(partial(stored_file, files="order_files"), route="order-file/<int:number>"),
         "sheet": RowPage(sheet_file, route="sheet/<int:number>"),
@@ -260,6 +266,7 @@ class JobAdmin(QueueAdmin):
     list_pages = {
         **QueueAdmin.list_pages,
         "figures_file": ListPage(figures_page, gettext_lazy("Figures"), route="figures"),
+        "days": ListPage(days_page, gettext_lazy("By due date")),
         "add_customers": ListPage(add_customers, permission="operate"),
     }
     fieldsets = columns.FIELDSETS
@@ -303,6 +310,21 @@ class JobAdmin(QueueAdmin):
     def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:
         """Leave out what an operator cancelled: it is no error."""
         return failed.exclude(error_code=Code.CANCELLED)
+
+    def links(self, request: HttpRequest, query: str = "") -> list[ListLink]:
+        links, days = super().links(request, query), self.address("days")
+        return [link for link in links if link.href != days or self.has_due_dates(request)]
+
+    def has_due_dates(self, request: HttpRequest) -> bool:
+        """Ask the database once a request; without due dates, nothing is shown of them."""
+        if "has_due_dates" not in request.__dict__:
+            request.__dict__["has_due_dates"] = is_used()
+        return bool(request.__dict__["has_due_dates"])
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        order, state, *others = self.list_display
+        due = [columns.due] if self.has_due_dates(request) else []
+        return [order, state, *due, *others]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Offer what begins an order, too."""

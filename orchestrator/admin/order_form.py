@@ -15,7 +15,7 @@ from django_stubs_ext import StrOrPromise
 from unfold.admin import ModelAdmin
 
 from kilit.console.formatting import page
-from kilit.console.lists.fields import UploadField, choice_field, text_field
+from kilit.console.lists.fields import DayInput, UploadField, choice_field, text_field
 from kilit.csv.grid import rows_from_text, text_from_rows
 from kilit.csv.numbers import read_number
 from kilit.lock.identity import uuid7
@@ -78,6 +78,7 @@ class OrderForm(forms.Form):
     plate_width = _text(gettext_lazy("Plate width mm"), inputmode="decimal")
     plate_height = _text(gettext_lazy("Plate height mm"), inputmode="decimal")
     priority = choice_field(gettext_lazy("Priority"), required=False)
+    due_on = text_field(gettext_lazy("Due date"), required=False, widget=DayInput)
     revision = text_field(
         gettext_lazy("Revision"),
         required=False,

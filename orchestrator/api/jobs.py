@@ -323,6 +323,7 @@ class FiguresFileView(CuttingView):
 
 def present_job(job: Job, shape: type = JobShown, **values: object) -> dict[str, object]:
     columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
+    columns["due_on"] = job.due_on.isoformat() if job.due_on else None  # type: ignore[assignment]
     columns["error_message"] = english(job.error_message)
     return present(job, shape, claimed=job.claim_token is not None, warnings=present_warnings(job), **columns, **values)
 

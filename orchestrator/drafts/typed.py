@@ -42,6 +42,7 @@ FIELDS = (
     "plate_height",
     "priority",
     "revision",
+    "due_on",
 )
 # What is wrong with the sheet as a whole, until the user has looked at it.
 SHEET_FAULTS = "sheet_faults"
@@ -163,7 +164,7 @@ class TypedOrder:
         return DraftFault(field, message, None if part is None else self.numbers[part])
 
     def _body(self, rules: Rules) -> dict[str, object]:
-        names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority")
+        names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority", "due_on")
         body: dict[str, Any] = {name: self.fields[name] for name in names if self.fields[name]}
         if revision := self.fields["revision"]:
             body["revision"] = self._number("revision", revision)

@@ -33,7 +33,7 @@ from orchestrator.models.customer import Customer
 from orchestrator.models.handover_guard import handover_guard
 from orchestrator.models.long_steps import takes_long, to_plan
 from orchestrator.models.stock import stock_follows
-from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, STARTED, WORKING, JobState, Mode
+from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, OPEN, STARTED, WORKING, JobState, Mode
 
 # Longer than any step except OptiPlanning, which renews the lease. A dead runner's job waits this long.
 LEASE = timedelta(seconds=60)
@@ -44,6 +44,7 @@ CLAIM_ORDER = (TurnTime("next_run_at", "priority"), "created_at")
 SLOT_TURN = TurnTime("imported_at", "priority")
 # What a runner may claim once it is due; the index job_due covers it.
 CLAIMABLE = Q(status__in=WORKING, claim_token=None)
+IS_DUE = Q(status__in=OPEN, due_on__isnull=False)
 NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
 UNSOLVED: dict[str, object] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
@@ -228,6 +229,7 @@ class Job(CutByHandModel):
     manual_trigger_approved = models.BooleanField(default=False)
     retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
     priority = priority_field()
+    due_on = models.DateField(_("due"), null=True)
     next_run_at = models.DateTimeField(_("next run"), db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
@@ -334,6 +336,8 @@ class Job(CutByHandModel):
             prefix_index("job_order_id_prefix", "order_id"),
             prefix_index("job_phone_prefix", "customer_phone"),
             prefix_index("job_snapshot_prefix", "customer_snapshot_name"),
+            # The day's list, and what is late.
+            models.Index(fields=["due_on", "id"], condition=IS_DUE, name="job_due_on"),
             # A new order looks for others with the same parts.
             models.Index(fields=["parts_digest", "id"], name="job_of_parts"),
             # Lists of one error: a group, or a code.

@@ -76,6 +76,7 @@ def enqueue(
         parts_digest=parts_digest(payload),
         part_count=len(order.parts),
         priority=Priority[order.priority.upper()],
+        due_on=order.due_on,
     )
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.

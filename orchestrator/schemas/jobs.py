@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import Id, LenientInput, Moment, PageLimit, Time, invalid, text
+from kilit.api.input_model import Date, Id, LenientInput, Moment, PageLimit, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
-from orchestrator.schemas.orders import Millimetres, OptiMode, OrderMessage, Text32, Text64, Text100, Text200
+from orchestrator.schemas.orders import Day, Millimetres, OptiMode, OrderMessage, Text32, Text64, Text100, Text200
 from orchestrator.states import JobState, Mode
 
 PLAIN_NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,9})?", re.ASCII)
@@ -82,6 +82,7 @@ class JobShown(TypedDict):
     part_count: int
     retry_count: int
     priority: PriorityName
+    due_on: Date | None
     manual_trigger_approved: bool
     claimed: bool
     error_code: Code | None
@@ -249,6 +250,7 @@ class OrderImport(OrderMessage):
     opti_mode: OptiMode | None = None
     revision: Annotated[int, Field(ge=0, le=9_999)] | None = None
     priority: PriorityName | None = None
+    due_on: Day | None = None
     material_code: Annotated[Text64 | None, Field(description="Of parts that do not say.")] = None
     color: Annotated[Text100 | None, Field(description="Of parts that do not say.")] = None
     thickness_mm: Annotated[

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from contextlib import suppress
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from kilit.api.input_model import FieldError, InputModel, InvalidInput, ShownAs, invalid
+from kilit.api.input_model import EARLIEST, LATEST, FieldError, InputModel, InvalidInput, ShownAs, invalid
 from kilit.lock.priorities import PriorityName
 from kilit.lock.text import CONTROL_CHARS
 
@@ -32,6 +33,7 @@ CENTS = Decimal("0.01")
 # Stricter than elsewhere, because these texts become file names, cells of XLSX and lines in a terminal: also line
 # separators, directional overrides and further code points that are not characters.
 UNSAFE_CHARS = re.compile(CONTROL_CHARS.pattern[:-1] + r"\x80-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef]")
+DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})|([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})", re.ASCII)
 PHONE = re.compile(r"[0-9+()./ -]{5,32}")
 
 
@@ -91,6 +93,18 @@ def phone(number: str) -> str:
     raise invalid(gettext_noop("Not a valid phone number. Examples: 0555 123 45 67, +90 555 123 45 67."))
 
 
+def day(value: object) -> date:
+    """Read a day; people write 30.11.2026."""
+    text = value.isoformat() if type(value) is date else value
+    if isinstance(text, str) and (match := DAY.fullmatch(text.strip())):
+        year, month, number = match.groups()[:3] if match[1] else match.groups()[:2:-1]
+        with suppress(ValueError):
+            read = date(int(year), int(month), int(number))
+            if EARLIEST.date() <= read < LATEST.date():
+                return read
+    raise invalid(gettext_noop("Expected a day, as in 2026-11-30."))
+
+
 def plain(value: Decimal) -> str:
     """Return a number without exponent or trailing zeros: 18, not 18.0 or 1.8E+1."""
     return format(value.normalize(), "f")
@@ -108,6 +122,7 @@ Phone = Annotated[
 ]
 Millimetres = Annotated[Decimal, size("mm", mm_per_unit=1), PlainSerializer(plain)]
 Centimetres = Annotated[Decimal, size("cm", mm_per_unit=10), PlainSerializer(plain)]
+Day = Annotated[date, PlainValidator(day, json_schema_input_type=date)]
 Revision = Annotated[int, whole_number(0, 9_999)]
 OptiMode = Literal["A", "B", "C", "D"]
 
@@ -220,6 +235,11 @@ class Order(OrderMessage):
         ShownAs(PriorityName | None),
         Field(description="Who is served first while jobs wait. An order that exists already keeps its own."),
     ] = "normal"
+
+    # Nor is this: it can be changed while the job is open.
+    due_on: Annotated[
+        Day | None, Field(description="The day it is due. An order that exists already keeps its own.")
+    ] = None
 
     examples = {"a cupboard": EXAMPLE}
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from kilit.csv.numbers import read_number
-from orchestrator.schemas.orders import plain
+from orchestrator.schemas.orders import day, plain
 from orchestrator.sheets.grid import Grid, Unreadable, Value, coordinate
 from orchestrator.sheets.headings import fold, read_heading, read_label
 
@@ -96,6 +96,9 @@ def _next(grid: Grid, row: int, column: int) -> int | None:
 
 
 def _add(head: Head, name: str, value: Value, cell: str) -> None:
+    if name == "due_on":
+        _add_day(head, value.text if isinstance(value, Unreadable) else str(value), cell)  # Excel knows days
+        return
     if isinstance(value, Unreadable):
         head.add(name, value.text, cell, fault=value.message)
         return
@@ -112,6 +115,13 @@ def _add(head: Head, name: str, value: Value, cell: str) -> None:
         head.add(name, PRIORITIES.get(fold(text), text), cell)
     else:
         head.add(name, text.upper() if name == "opti_mode" else text, cell)
+
+
+def _add_day(head: Head, text: str, cell: str) -> None:
+    try:
+        head.add("due_on", day(text).isoformat(), cell)
+    except ValueError as error:
+        head.add("due_on", text, cell, fault=_(str(error)))
 
 
 def _scan(head: Head, text: str, cell: str) -> None:

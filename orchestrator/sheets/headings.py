@@ -31,6 +31,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "plate_size": ("plaka", "plate", "plaka olcusu", "plate size"),
     "revision": ("revizyon", "revision"),
     "priority": ("oncelik", "priority"),
+    "due_on": ("termin", "teslim tarihi", "due date", "due", "termin tarihi", "teslim"),
     "material_code": ("malzeme kodu", "material code", "malzeme", "material"),
     "color": ("renk", "color", "colour"),
     "thickness_mm": ("kalinlik", "thickness", "kalinlik mm", "thickness mm"),

@@ -32,7 +32,16 @@ OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"
 OTHERS = (b"%pdf", b"<html", b"<!doctype", b"<table", b"<?xml", b"{\\rtf", b"\x89png", b"\xff\xd8\xff")
 NO_DEFAULTS = SheetDefaults()
 MOST_FAULTS = 100
-HEAD = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "plate_size", "revision", "priority")
+HEAD = (
+    "order_id",
+    "customer_phone",
+    "customer_snapshot_name",
+    "opti_mode",
+    "plate_size",
+    "revision",
+    "priority",
+    "due_on",
+)
 
 
 def read_csv(content: bytes) -> Grid:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -25,6 +26,7 @@ class SheetDefaults:
     opti_mode: str = ""
     revision: int | None = None
     priority: str = ""
+    due_on: date | None = None
     material_code: str = ""
     color: str = ""
     thickness_mm: Decimal | None = None

@@ -15,6 +15,7 @@ HEAD = (
     ("Müşteri / Customer", "Ayşe Yılmaz"),
     ("Mod / Mode", "C"),
     ("Plaka / Plate", "2100*2800"),
+    ("Termin / Due date", None),
 )
 HEADINGS = {
     "id": "Parça no / Part id",
