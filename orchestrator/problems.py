@@ -32,6 +32,7 @@ from kilit.problems.registry import (
     with_number,
 )
 from kilit.shares import share
+from orchestrator.cutting.low_stock import low_stock
 from orchestrator.due import late_orders, perhaps_late_jobs
 from orchestrator.errors import Code, WarningCode
 from orchestrator.filters import FILTERS
@@ -44,7 +45,7 @@ from orchestrator.metrics import (
     jobs_with_others,
     wait_limits,
 )
-from orchestrator.models import Customer, Job, RulesVersion
+from orchestrator.models import BoardKind, Customer, Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.excel.template import is_template_invalid
 from orchestrator.planning.plan import add_text
@@ -378,6 +379,7 @@ register_queue_problems(
     ProblemSource(overdue, lambda: [jobs_with_others()]),
     ProblemSource(too_large, lambda: [jobs_with_large_parts()]),
     ProblemSource(late_orders, lambda: [perhaps_late_jobs()]),
+    ProblemSource(low_stock, lambda: [BoardKind.objects.below_least()]),
     ProblemSource(waiting_for_optiplanning, lambda: [jobs_before_optiplanning()]),
     ProblemSource(many_on_hold, lambda: failures_of(JOBS.queue), is_sum=True),
     failed=ProblemSource(of_causes, lambda: failures_of(JOBS.queue)),

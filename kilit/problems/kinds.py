@@ -35,6 +35,7 @@ class ProblemKind(TextChoices):
     LATE_ORDERS = "late-orders", _("Orders are late")
     INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")
     RULES_PROPOSED = "rules-proposed", _("New cutting rules wait for an owner")
+    LOW_STOCK = "low-stock", _("Boards run out")
 
     # PDF documents
     QUEUE_FULL = "queue-full", _("The PDF queue is full")

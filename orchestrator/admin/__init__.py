@@ -4,5 +4,6 @@ from orchestrator.admin.customers import CustomerAdmin
 from orchestrator.admin.drafts import OrderDraftAdmin
 from orchestrator.admin.jobs import JobAdmin
 from orchestrator.admin.rules import RulesVersionAdmin
+from orchestrator.admin.stock import BoardKindAdmin, StockItemAdmin
 
-__all__ = ["CustomerAdmin", "JobAdmin", "OrderDraftAdmin", "RulesVersionAdmin"]
+__all__ = ["BoardKindAdmin", "CustomerAdmin", "JobAdmin", "OrderDraftAdmin", "RulesVersionAdmin", "StockItemAdmin"]

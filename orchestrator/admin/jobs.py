@@ -41,6 +41,7 @@ from orchestrator.admin.steps import (
     holdings,
     send_again_title,
 )
+from orchestrator.admin.stock import stock_card
 from orchestrator.api.jobs import download
 from orchestrator.blockers import reasons
 from orchestrator.drafts.imported import unit_of
@@ -152,6 +153,7 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
         "figures_card": figures_card(row),
         "has_estimates": not missing_text(),
         "figures": solution_figures(row),
+        "stock": stock_card(row),
         "papers": [offer for find in paper_finders for offer in find(request, row)],
     }
 

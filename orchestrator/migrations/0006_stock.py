@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'kind of board',
-                'verbose_name_plural': 'boards',
+                'verbose_name_plural': 'kinds of boards',
                 'default_permissions': ('view', 'operate'),
             },
         ),

@@ -1,5 +1,6 @@
 """What is in the store: boards, of which each kind has a number, and offcuts. Each is a row that the lock moves."""
 
+from decimal import Decimal
 from typing import Any, Self
 
 import pgtrigger
@@ -30,15 +31,19 @@ class StockPanel(models.Model):
 
     @property
     def size(self) -> str:
-        return f"{self.length_mm.normalize():f} × {self.width_mm.normalize():f}"
+        return f"{_plain(self.length_mm)} × {_plain(self.width_mm)}"
 
     @property
     def material(self) -> str:
-        return f"{self.material_code} {self.color} {self.thickness_mm.normalize():f} mm"
+        return f"{self.material_code} {self.color} {_plain(self.thickness_mm)} mm"
 
     @property
     def words(self) -> str:
         return f"{self.material} {self.size}"
+
+
+def _plain(size: Decimal | None) -> str:
+    return f"{size.normalize():f}" if size else ""  # a form begins with none
 
 
 class BoardKindQuerySet(models.QuerySet["BoardKind"]):
@@ -59,10 +64,14 @@ class BoardKind(StockPanel):
     )
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
+    # How many there are, of kinds `with_numbers`.
+    available: int
+    reserved: int
+
     objects = BoardKindQuerySet.as_manager()
 
     class Meta:
-        verbose_name, verbose_name_plural = _("kind of board"), _("boards")
+        verbose_name, verbose_name_plural = _("kind of board"), _("kinds of boards")
         default_permissions = ("view", "operate")
         constraints = [
             models.UniqueConstraint(fields=IDENTITY, name="one_kind_of_board"),
@@ -136,7 +145,7 @@ class StockItem(StockPanel, LifecycleModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.lifecycle.queue} {self.pk}"
+        return f"{self.words} mm, {self.code}"
 
     @property
     def code(self) -> str:

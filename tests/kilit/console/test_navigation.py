@@ -8,6 +8,7 @@ from django.contrib import admin
 from kilit.batches.queues import queues
 from kilit.console.navigation import menu, sidebar
 from tests.support.dashboard import make_conversions, make_site
+from tests.support.stock import RULES
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +46,9 @@ def test_each_role_has_the_items_that_it_uses_and_they_open(make_person, role, t
     assert {client.get(address).status_code for address in shown} == {200}
 
 
-def test_every_page_has_a_place_in_the_menu(rf, admin_user) -> None:
+def test_every_page_has_a_place_in_the_menu(rf, admin_user, settings, tmp_path) -> None:
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(RULES)  # with a store
     request = rf.get("/admin/")
     request.user = admin_user
 

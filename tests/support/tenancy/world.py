@@ -38,10 +38,10 @@ from ociqueue.models import (
     UploadSummary,
 )
 from ociqueue.states import SyncMethod
-from orchestrator.models import Customer, Job, OrderDraft, RulesVersion
+from orchestrator.models import BoardKind, Customer, Job, OrderDraft, RulesVersion, StockItem
 from outbox.models import Attempt, Channel, Endpoint, OutboxMessage
 from pdfjobs.models import PdfJob
-from tests.support import cutting_jobs, pdf_jobs
+from tests.support import cutting_jobs, pdf_jobs, stock
 from tests.support.alerts import make_channel
 from tests.support.conversions import make_completed, make_failed
 from tests.support.erasure import adjust
@@ -192,6 +192,8 @@ def _make_house() -> Tenant:
     rows: Rows = {
         PdfJob: pdf_jobs.new_job(service).pk,
         Job: cutting_jobs.make_job().pk,
+        BoardKind: stock.kind_of_board(1).pk,
+        StockItem: stock.offcut().pk,
         Customer: Customer.objects.create(phone="+905551112233", name="Ayşe").pk,
         OrderDraft: OrderDraft.objects.create(
             order_id="S-9", created_by="operator:stranger", content={"unit": "mm", "fields": {}, "rows": []}

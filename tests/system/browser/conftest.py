@@ -23,11 +23,12 @@ from pdfjobs.browser import find_browser
 from pdfjobs.models import PdfJob
 from tests.support.browsing import Visitor, started_browser
 from tests.support.console_pages import House
+from tests.support.fixtures.cutting_jobs import floor, rules_file
 from tests.support.fixtures.pdf_jobs import _own_store
 from tests.support.fixtures.people import load
 from tests.support.row_copies import copy_rows, put_back
 
-__all__ = ["_own_store"]
+__all__ = ["_own_store", "floor", "rules_file"]
 
 HELD = "DEMO-1004"  # the order that waits for a person
 

@@ -10,8 +10,11 @@ from kilit.lock.models import Count
 from kilit.lock.table import Kind, Lifecycle
 from ociqueue.models import Adjustment, Circuit, Conversion
 from ociqueue.states import CIRCUITS
+from orchestrator.models import StockItem
+from orchestrator.states import STOCK
 from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
+from tests.support.stock import stock_adds_up
 from tests.system.chaos import requests_of_people
 from tests.system.chaos.questions import Check, rows
 
@@ -25,6 +28,7 @@ QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     ),
     (BULK_ACTIONS, BulkAction, "''", {"DONE", "CANCELLED", "FAILED", "READY"}),
     (CIRCUITS, Circuit, "site_id::text", {"CLOSED", "OPEN"}),
+    (STOCK, StockItem, "''", {*STOCK.states}),
 ]
 
 
@@ -185,6 +189,7 @@ INSIDE: list[Check] = [
     retries_were_made,
     one_holder_at_a_time,
     sums_add_up,
+    stock_adds_up,
     requests_of_people.corrected_copies_take_the_place_of_their_rows,
     requests_of_people.erased_rows_identify_no_one,
     requests_of_people.each_order_has_one_job,

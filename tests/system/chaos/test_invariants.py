@@ -18,6 +18,7 @@ from kilit.lock.identity import uuid7
 from orchestrator.models import Job
 from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF
+from tests.support.stock import stock_adds_up
 from tests.system.chaos import invariants, outside, requests_of_people
 from tests.system.chaos.clients import CLEAR
 from tests.system.chaos.good_day import ADDRESS
@@ -89,6 +90,16 @@ BROKEN_INSIDE: list[tuple[Any, str]] = [
     (invariants.sums_add_up, "UPDATE lock_errordelta SET change = change + 1"),
     (invariants.sums_add_up, "UPDATE bulk_bulkitem SET result = 'skipped'"),
     (invariants.sums_add_up, "DELETE FROM lock_event WHERE message LIKE '%(bulk action %'"),
+    (stock_adds_up, DONE + """, planning = '{"stock": {"reserved": 1, "missing": [], "offcuts": []}}'"""),
+    (
+        stock_adds_up,
+        """WITH kind AS (
+          INSERT INTO orchestrator_boardkind (material_code, color, thickness_mm, length_mm, width_mm, place, least)
+          VALUES ('x', 'x', 18, 2, 1, '', 0) RETURNING *)
+        INSERT INTO orchestrator_stockitem
+          (id, status, material_code, color, thickness_mm, length_mm, width_mm, place, board_id)
+        SELECT gen_random_uuid(), 'AVAILABLE', 'x', 'x', 18, 2, 1, '', id FROM kind""",
+    ),
     (COPIES, "UPDATE offline_conversion_queue SET is_replaced = false"),
     (COPIES, "UPDATE offline_conversion_queue SET is_replaced = true WHERE gclid = 'a'"),
     (COPIES, "UPDATE offline_conversion_queue SET order_id = 'else' WHERE replaces_id IS NOT NULL"),

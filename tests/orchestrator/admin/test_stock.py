@@ -1,0 +1,159 @@
+"""The store in the console: nothing of it without the rule, counting by phone, offcuts, labels, and the problem."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from kilit.lock.models import Activity, Event
+from orchestrator.models import BoardKind, Job, StockItem
+from orchestrator.problems import low_stock
+from tests.support.cutting_jobs import page_of
+from tests.support.cutting_runs import work_until
+from tests.support.stock import HALF, MATERIAL, RULES, SMALL, in_state, kind_of_board, offcut, ordered, plan_quickly
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("customer")]
+BOARDS, OFFCUTS = "/admin/orchestrator/boardkind/", "/admin/orchestrator/stockitem/"
+SIZES = {"length_mm": "2800", "width_mm": "2100", "place": "R1", "least": "2", "price": "1450.50"}
+
+
+@pytest.fixture
+def shop(floor, rules_file, monkeypatch) -> None:
+    rules_file.write_text(RULES)
+    plan_quickly(monkeypatch)
+
+
+@pytest.fixture
+def operator(make_person) -> Client:
+    client: Client = make_person("mehmet", role="operator")
+    return client
+
+
+def said(client: Client, kind: BoardKind, page: str, number: object, **more: object) -> Any:
+    return client.post(f"{BOARDS}{kind.pk}/{page}/", {"number": number, "reason": "", **more}, follow=True)
+
+
+def test_a_shop_without_a_store_sees_nothing_of_it(make_person, rules_file) -> None:
+    owner, kind, item = make_person("ayse", role="owner"), kind_of_board(1, least=9), offcut()
+
+    pages = [BOARDS, OFFCUTS, f"{BOARDS}add/", f"{BOARDS}{kind.pk}/count/", f"{OFFCUTS}{item.pk}/change/"]
+    assert [owner.get(page).status_code for page in pages] == [403] * 5
+    assert "boardkind" not in owner.get("/admin/orchestrator/job/").text
+    assert list(low_stock(None)) == []
+    assert "Stock" not in owner.get("/admin/orchestrator/rulesversion/").text
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_menu_and_the_rules_have_it_with_the_rule(operator) -> None:
+    assert BOARDS in operator.get("/admin/orchestrator/job/").text
+    assert "offcuts from 600 × 200 mm" in operator.get("/admin/orchestrator/rulesversion/").text
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_operator_adds_a_kind_and_its_boards_and_counts_them(operator) -> None:
+    added = operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES}, follow=True)
+    kind = BoardKind.objects.get()
+    assert (added.status_code, str(kind.price), kind.words) == (200, "1450.50", "MAT-01 Beyaz 18 mm 2800 × 2100")
+
+    assert "12 boards came." in said(operator, kind, "receive", 12).text
+    assert "Counted 12, as expected." in said(operator, kind, "count", 12, expected=12).text
+    assert "Counted 10: 2 fewer than expected." in said(operator, kind, "count", 10, expected=12).text
+    assert "There are 10 now, not 12" in said(operator, kind, "count", 11, expected=12).text
+    assert "taken out" not in said(operator, kind, "take-out", 1).text
+    assert "1 board was taken out." in said(operator, kind, "take-out", 1, reason="broken").text
+    assert "Only 9 of these boards are available" in said(operator, kind, "take-out", 10, reason="broken").text
+
+    assert in_state(board=kind) == {"AVAILABLE": 9, "SCRAPPED": 3}
+    took = Activity.objects.filter(queue="stock_item", verb="take_out", message="broken").get()
+    assert (took.person, took.rows) == ("mehmet", 1)
+    assert "9 available, 0 reserved" in operator.get(f"{BOARDS}{kind.pk}/change/").text
+
+
+@pytest.mark.usefixtures("shop")
+def test_numbers_that_cannot_be_are_refused(operator) -> None:
+    kind = kind_of_board(1)
+
+    for number in ("-1", "x", "1.5", "99999999", ""):
+        assert said(operator, kind, "receive", number).status_code == 200
+    for size in ({"length_mm": "0"}, {"length_mm": "2000"}, {"thickness_mm": "x"}, {"price": "-1"}, {"least": "-1"}):
+        assert operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES, **size}).status_code == 200
+    assert operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES}).status_code == 200  # there is this kind already
+
+    assert (in_state(), BoardKind.objects.count()) == ({"AVAILABLE": 1}, 1)
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_viewer_looks_and_changes_nothing(make_person) -> None:
+    viewer, kind, item = make_person("can", role="viewer"), kind_of_board(1), offcut()
+
+    assert viewer.get(BOARDS).status_code == viewer.get(f"{OFFCUTS}{item.pk}/change/").status_code == 200
+    assert said(viewer, kind, "count", 0, expected=1).status_code == 403
+    assert viewer.post(f"{OFFCUTS}{item.pk}/take-out/", {"reason": "x"}).status_code == 403
+    assert viewer.post(f"{OFFCUTS}add/", {}).status_code == 403
+    assert in_state() == {"AVAILABLE": 2}
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_offcut_is_taken_out_and_put_back_with_a_reason(operator) -> None:
+    operator.post(f"{OFFCUTS}add/", {**MATERIAL, "length_mm": "900", "width_mm": "400", "place": "R2"})
+    item = StockItem.objects.get()
+    page = f"{OFFCUTS}{item.pk}/"
+
+    operator.post(f"{page}take-out/", {"reason": ""})
+    assert in_state() == {"AVAILABLE": 1}
+    operator.post(f"{page}take-out/", {"reason": "broken"})
+    assert in_state() == {"SCRAPPED": 1}
+    again = operator.post(f"{page}take-out/", {"reason": "broken"}, follow=True)
+    assert "it is in another state by now" in again.text
+    operator.post(f"{page}restore/", {"reason": "found behind the rack"})
+    operator.post(f"{page}place/", {"place": "R7"})
+
+    item.refresh_from_db()
+    assert (item.status, item.place) == ("AVAILABLE", "R7")
+    shown = operator.get(f"{page}change/").text
+    for text in ("900 × 400 mm", item.code, "found behind the rack", "Taken out by mehmet", "Put in another place"):
+        assert text in shown
+    assert "R7" in operator.get(OFFCUTS).text
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_job_shows_what_it_takes_and_prints_labels_of_what_it_leaves(operator) -> None:
+    kind, rest = kind_of_board(1), offcut(place="R2")
+    small, large = (work_until(ordered(part), "XML_READY") for part in (SMALL, {**HALF, "quantity": 2}))
+
+    assert all(text in page_of(operator, small).text for text in (rest.code, "R2"))
+    shown = page_of(operator, large).text
+    assert "1 board is missing." in shown
+    labels = operator.get(f"{OFFCUTS}labels/{large.pk}/")
+    assert f"It leaves {labels.text.count('<svg')} offcuts." in shown
+    assert labels.text.count("<svg") == len(large.planning["stock"]["offcuts"]) == 4
+    assert operator.get(f"{OFFCUTS}labels/{uuid4()}/").status_code == 404
+
+    assert kind.words.split(" 2800")[0] in operator.get(f"{BOARDS}{kind.pk}/label/").text
+    assert rest.code in operator.get(f"{OFFCUTS}{rest.pk}/label/").text
+
+
+@pytest.mark.usefixtures("shop")
+def test_boards_that_run_out_are_a_problem() -> None:
+    kind_of_board(5, least=5)
+    low = kind_of_board(3, least=4, color="Meşe")
+
+    (problem,) = low_stock(None)
+
+    assert (problem.title, problem.cause) == ("Boards run out: 1 kind", "3 available, at least 4 are wanted")
+    assert [place.name for place in problem.where] == [low.words]
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_board_that_was_not_used_is_put_back(operator, api) -> None:
+    kind_of_board(1)
+    job = work_until(ordered(HALF), "XML_READY")
+    api.post(f"jobs/{job.pk}/cut-by-hand", {"by": "Mehmet"})
+    item = StockItem.objects.get(job=job)
+
+    operator.post(f"{OFFCUTS}{item.pk}/put-back/", {"reason": "cut from another"})
+
+    item.refresh_from_db()
+    assert (item.status, item.job, Job.objects.get().status) == ("AVAILABLE", None, "DONE")
+    assert Event.objects.of(item).last().message == "cut from another"
