@@ -9,12 +9,13 @@ from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
 from kilit.batches.error_entries import ErrorEntry
 from kilit.batches.queues import Keeping, Queue, register
+from kilit.lock.free_text import FreeText
 from kilit.workers.doorbells import Doorbell
 from kilit.workers.sweeps import Sweep
 from orchestrator import metrics, webhooks
 from orchestrator.error_entries import FAILED, HELD, retried_out
 from orchestrator.filters import FILTERS
-from orchestrator.models import Job, OrderDraft
+from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.orders import enqueue
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS, JobState
@@ -59,7 +60,7 @@ QUEUE = CuttingQueue(
             about=_("Deletes drafts of orders that were not sent or changed for 90 days."),
         ),
     ],
-    free_text=(),
+    free_text=[FreeText(Customer, ("address", "tax_office"))],
     keeping=Keeping.FOREVER,
     badly=(JobState.FAILED,),
     alarming_share=metrics.ALARMING_SHARE,

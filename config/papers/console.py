@@ -19,18 +19,24 @@ from django.views.decorators.http import require_safe
 from config.papers.content import (
     KINDS,
     MOST_PARTS,
+    NoAddress,
     PaperKind,
     PaperRefused,
     PaperRequest,
+    customer_of,
+    invoice_basis,
     offer_basis,
     paper_request,
 )
 from kilit.api.input_model import InvalidInput
 from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
+from kilit.problems.links import list_path
 from orchestrator.errors import JobError
-from orchestrator.models import Job
+from orchestrator.models import Customer, Job
 from orchestrator.planning.rules import current_rules
+from orchestrator.schemas.rules import Rules
+from orchestrator.states import JobState
 from pdfjobs.documents.kinds.labels import MOST_LABELS
 from pdfjobs.enqueue import QueueFullError, enqueue
 from pdfjobs.models import PdfJob
@@ -49,6 +55,8 @@ FORMATS = {
 TITLES: dict[PaperKind, Any] = {
     "cutting_sheet": gettext_lazy("Cutting sheet"),
     "offer": gettext_lazy("Offer"),
+    "delivery_note": gettext_lazy("Delivery note"),
+    "invoice": gettext_lazy("Invoice"),
 }
 
 
@@ -60,21 +68,18 @@ def may_print(user: User | AnonymousUser) -> bool:
 def papers_of_job(request: HttpRequest, job: Job) -> list[JobOffer]:
     if not may_print(request.user):
         return []
-    offers = []
-    if "cutting_sheet" in settings.PDF_TEMPLATES:
-        offers += documents(job, "cutting_sheet", TITLES["cutting_sheet"], total=job.part_count, most=MOST_PARTS)
-    if "labels" in settings.PDF_TEMPLATES:
-        pieces = sum(part["quantity"] for part in job.payload["parts"])
-        for name, label in FORMATS.items():
-            title = _("Labels %(size)s") % {"size": label}
-            offers += documents(job, "labels", title, total=pieces, most=MOST_LABELS, format=name)
-    if "offer" in settings.PDF_TEMPLATES:
-        offers += offer_of_job(job)
-    return offers
+    offers = documents(job, "cutting_sheet", TITLES["cutting_sheet"], total=job.part_count, most=MOST_PARTS)
+    pieces = sum(part["quantity"] for part in job.payload["parts"])
+    for name, label in FORMATS.items():
+        title = _("Labels %(size)s") % {"size": label}
+        offers += documents(job, "labels", title, total=pieces, most=MOST_LABELS, format=name)
+    return [*offers, *papers_with_seller(job)]
 
 
 def documents(job: Job, kind: PaperKind, title: str, *, total: int, most: int, **query: str) -> list[JobOffer]:
     """Offer a paper in one document, or in several with their numbers if one does not take all."""
+    if kind not in settings.PDF_TEMPLATES:
+        return []
     if total <= most:
         return [offer(job, kind, title, **query)]
     firsts = range(1, total + 1, most)[:MOST_DOCUMENTS]
@@ -87,19 +92,31 @@ def offer(job: Job, kind: PaperKind, title: str, **query: str | int) -> JobOffer
     return JobOffer(title, f"{address}?{urlencode(query)}".removesuffix("?"), is_done_at_once=True)
 
 
-def offer_of_job(job: Job) -> list[JobOffer]:
-    """Offer the offer if the rules have prices; while something else is missing, say what, and lead to the rules."""
+def papers_with_seller(job: Job) -> list[JobOffer]:
+    """Offer what names the seller, if the rules have what it needs: of a job that is done also what goes with it."""
     try:
         rules = current_rules()
-        if rules.prices is None:
-            return []
-        offer_basis(job, rules)
+        offers = priced_offer(job, "offer", rules)
+        if job.status == JobState.DONE and rules.company:
+            offers += documents(job, "delivery_note", TITLES["delivery_note"], total=job.part_count, most=MOST_PARTS)
+        return offers + (priced_offer(job, "invoice", rules) if job.status == JobState.DONE else [])
     except JobError:
         return []
+
+
+def priced_offer(job: Job, kind: PaperKind, rules: Rules) -> list[JobOffer]:
+    """Offer a paper with amounts; while something is missing, say what, and lead to where it is added."""
+    if rules.prices is None or kind not in settings.PDF_TEMPLATES:
+        return []
+    try:
+        (invoice_basis if kind == "invoice" else offer_basis)(job, rules)
     except PaperRefused as refused:
-        title = _("Offer: %(missing)s") % {"missing": refused.translated}
-        return [JobOffer(title, reverse("admin:orchestrator_rulesversion_changelist"))]
-    return [offer(job, "offer", TITLES["offer"])]
+        place = reverse("admin:orchestrator_rulesversion_changelist")
+        if isinstance(refused, NoAddress):
+            pk = customer_of(job).pk
+            place = reverse("admin:orchestrator_customer_change", args=[pk]) if pk else list_path(Customer)
+        return [JobOffer(f"{TITLES[kind]}: {refused.translated}", place)]
+    return [offer(job, kind, TITLES[kind])]
 
 
 def print_paper(request: HttpRequest, job_id: UUID, kind: str) -> HttpResponse:

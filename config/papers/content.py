@@ -1,4 +1,4 @@
-"""The papers of a job: its cutting sheet, labels and offer, as the variables of their PDF templates."""
+"""The papers of a job, as the variables of their PDF templates."""
 
 from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -22,10 +22,11 @@ from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.figures import AmountLine, Amounts
 from orchestrator.schemas.orders import CENTS, Order, Part, plain
 from orchestrator.schemas.rules import Company, Rules
+from orchestrator.states import JobState
 from pdfjobs.documents.kinds.labels import MOST_LABELS
 from pdfjobs.job_request import JobRequest, parse_job_request
 
-PaperKind = Literal["cutting_sheet", "labels", "offer"]
+PaperKind = Literal["cutting_sheet", "labels", "offer", "delivery_note", "invoice"]
 LabelSize = Literal["70x37", "105x57", "100x50"]
 Number = Annotated[int, Field(ge=1, le=10**8), Expected("a whole number from 1 to 100,000,000")]
 MOST_PARTS = 1000  # of a cutting sheet: with the longest texts still not too large to render
@@ -47,6 +48,10 @@ WORDS = {
         "tr": "Plaka miktarı, bu parçaların kesim planına göre hesaplanmıştır.",
         "en": "The boards are those of a cutting plan for these parts.",
     },
+    "paper": {
+        "tr": "Bilgi içindir; e-Fatura veya e-Arşiv Fatura yerine geçmez.",
+        "en": "For information: it does not replace an electronic invoice.",
+    },
 }
 KINDS: tuple[PaperKind, ...] = get_args(PaperKind)
 
@@ -54,7 +59,7 @@ KINDS: tuple[PaperKind, ...] = get_args(PaperKind)
 class PaperRequest(InputModel):
     locale: Literal["tr", "en"] = Field("tr", description="The language of the document.")
     format: LabelSize = Field("70x37", description="Of labels: the size of one in millimetres.")
-    first: Number = Field(1, description="Of labels: the first label. Of a cutting sheet: the first part.")
+    first: Number = Field(1, description="The first label, or of a cutting sheet or delivery note the first part.")
     last: Number | None = Field(None, description="The last one. Default: the last one of the job.")
 
     examples = {"labels on a roll": {"format": "100x50"}}
@@ -70,6 +75,10 @@ class PaperRefused(Exception):
     @property
     def translated(self) -> str:
         return gettext(self.sentence) % self.values
+
+
+class NoAddress(PaperRefused):
+    """The customer's page has to say more."""
 
 
 def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
@@ -88,7 +97,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
     return {
         "locale": paper.locale,
         "order_number": job.order_id,
-        "customer": customer_name(job) or job.customer_phone,
+        "customer": buyer_of(job)["name"],
         "due_on": job.due_on.isoformat() if job.due_on else None,
         "materials": list(materials.values()),
         "plans": board_plans(job) if wanted.start == 1 else [],
@@ -122,10 +131,20 @@ def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[st
     }
 
 
+def customer_of(job: Job) -> Customer:
+    """Return the customer; a job that was not prepared yet may have only the phone."""
+    return Customer.objects.filter(phone=job.customer_phone).first() or Customer(phone=job.customer_phone)
+
+
 def customer_name(job: Job) -> str:
-    """Return the customer's name; a job that was not prepared yet has only the phone."""
-    names = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True)
-    return job.customer_name or names.first() or ""
+    return job.customer_name or customer_of(job).name
+
+
+def buyer_of(job: Job) -> dict[str, str]:
+    customer = customer_of(job)
+    name = job.customer_name or customer.name or job.customer_phone
+    details = {field: getattr(customer, field) for field in ("address", "tax_office", "tax_number", "phone")}
+    return {"name": name, **details}
 
 
 def piece_count(order: Order) -> int:
@@ -163,21 +182,69 @@ def requested_range(paper: PaperRequest, total: int, *, most: int) -> range:
 
 def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
     company, amounts = offer_basis(job, rules)
-    if amounts.basis == "estimate":
-        amounts = complete(planned_amounts(order, rules) or amounts)
+    amounts = settled(order, rules, amounts)
     today = timezone.localtime(database_time()).date()
     return {
-        "locale": paper.locale,
-        "currency": amounts.currency,
-        "number": f"{job.order_id} R{job.revision}" if job.revision else job.order_id,
+        **priced(job, company, amounts, paper),
         "issued_on": today.isoformat(),
         "valid_until": (today + timedelta(days=company.offer_valid_days)).isoformat(),
         "subject": word("subject", paper, job.order_id),
         "introduction": introduction(amounts, paper),
-        "seller": company.model_dump(exclude={"offer_valid_days"}, exclude_none=True),
-        "buyer": {"name": customer_name(job) or job.customer_phone, "phone": job.customer_phone},
-        "lines": [line_of(line, amounts, paper) for line in amounts.lines if line.quantity],
     }
+
+
+def invoice(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
+    company, amounts = invoice_basis(job, rules)
+    amounts = settled(order, rules, amounts)
+    return {**priced(job, company, amounts, paper), "issued_on": day_of_cutting(job), "notes": word("paper", paper)}
+
+
+def delivery_note(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
+    wanted = requested_range(paper, len(order.parts), most=MOST_PARTS)
+    parts = order.parts[wanted.start - 1 : wanted.stop - 1]
+    return {
+        **parties(job, company_of(rules), paper),
+        "issued_on": day_of_cutting(job),
+        "parts": [
+            {
+                "name": part.id,
+                "material": material_name(part, paper.locale),
+                "length": plain(rules.millimetres(part.length_cm)),
+                "width": plain(rules.millimetres(part.width_cm)),
+                "quantity": part.quantity,
+                "note": part.desc1 or "",
+            }
+            for part in parts
+        ],
+    }
+
+
+def parties(job: Job, company: Company, paper: PaperRequest) -> dict[str, object]:
+    return {
+        "locale": paper.locale,
+        "number": f"{job.order_id} R{job.revision}" if job.revision else job.order_id,
+        "seller": company.model_dump(exclude={"offer_valid_days"}, exclude_none=True),
+        "buyer": buyer_of(job),
+    }
+
+
+def priced(job: Job, company: Company, amounts: Amounts, paper: PaperRequest) -> dict[str, object]:
+    lines = [line_of(line, amounts, paper) for line in amounts.lines if line.quantity]
+    return {**parties(job, company, paper), "currency": amounts.currency, "lines": lines}
+
+
+def day_of_cutting(job: Job) -> str:
+    """Return when the job was finished, so that a paper is the same whenever it is printed."""
+    if job.status != JobState.DONE or job.finished_at is None:
+        raise PaperRefused(gettext_noop("The job is not done yet."))
+    return timezone.localtime(job.finished_at).date().isoformat()
+
+
+def invoice_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
+    day_of_cutting(job)
+    if not customer_of(job).address:
+        raise NoAddress(gettext_noop("The customer has no address."))
+    return offer_basis(job, rules)
 
 
 def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
@@ -187,9 +254,18 @@ def offer_basis(job: Job, rules: Rules) -> tuple[Company, Amounts]:
     # A plan knows the boards without wastePercent.
     if figures.amounts.missing != (NO_WASTE,) or no_optimiser():
         complete(figures.amounts)
+    return company_of(rules), figures.amounts
+
+
+def company_of(rules: Rules) -> Company:
     if rules.company is None:
         raise PaperRefused(gettext_noop("The rules have no company: add its name and address."))
-    return rules.company, figures.amounts
+    return rules.company
+
+
+def settled(order: Order, rules: Rules, amounts: Amounts) -> Amounts:
+    """Return the amounts of a job; as long as they are an estimate, by a plan if there is one."""
+    return complete(planned_amounts(order, rules) or amounts) if amounts.basis == "estimate" else amounts
 
 
 def complete(amounts: Amounts) -> Amounts:
@@ -226,7 +302,13 @@ def word(name: str, paper: PaperRequest, inner: str = "") -> str:
     return WORDS[name][paper.locale].format(name=inner)
 
 
-VARIABLES = {"cutting_sheet": cutting_sheet, "labels": labels, "offer": offer}
+VARIABLES = {
+    "cutting_sheet": cutting_sheet,
+    "labels": labels,
+    "offer": offer,
+    "delivery_note": delivery_note,
+    "invoice": invoice,
+}
 
 
 def paper_request(job: Job, kind: PaperKind, paper: PaperRequest) -> JobRequest:

@@ -55,7 +55,8 @@ CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
 
 # PDF jobs; see docs/pdf-operators.md.
 PDF_TEMPLATES = env.words(
-    "KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
+    "KILIT_PDF_TEMPLATES",
+    default=["invoice", "offer", "delivery_note", "cutting_sheet", "labels", "conversion_report"],
 )
 if PDF_TEMPLATES == ["none"]:  # an empty variable counts as not set
     PDF_TEMPLATES = []

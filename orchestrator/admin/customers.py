@@ -23,6 +23,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
 JOBS_SHOWN = 10
+DETAILS = ["phone", "name", "address", "tax_office", "tax_number"]
 
 
 class CustomerForm(forms.ModelForm[Customer]):
@@ -30,12 +31,13 @@ class CustomerForm(forms.ModelForm[Customer]):
 
     class Meta:
         model = Customer
-        fields = ["phone", "name"]
+        fields = DETAILS
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         try:
-            return NewCustomer.read(cleaned).model_dump()
+            details = {name: value for name, value in cleaned.items() if value}
+            return cleaned | NewCustomer.read(details).model_dump(exclude_none=True)
         except InvalidOrder as invalid:
             for error in invalid.errors:
                 if error["field"] in cleaned:  # the form itself reports what is missing
@@ -74,7 +76,7 @@ class CustomerAdmin(ListAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Customer | None = None) -> list[str]:
         may_see = obj is not None and request.user.has_perm("orchestrator.view_job")
-        return ["phone", "name", *(["jobs"] if may_see else [])]
+        return [*DETAILS, *(["jobs"] if may_see else [])]
 
     def get_ordering(self, request: HttpRequest) -> list[object]:
         return [NameOrder("name").asc()]

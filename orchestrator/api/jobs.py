@@ -256,7 +256,7 @@ class CustomersView(CuttingView):
 
         An existing customer with this phone number is returned unchanged.
         """
-        customer, is_new = Customer.objects.get_or_create(phone=new.phone, defaults={"name": new.name})
+        customer, is_new = Customer.objects.get_or_create(phone=new.phone, defaults=new.model_dump(exclude_none=True))
         return Response({"customer": present(customer, messages.CustomerShown)}, status=201 if is_new else 200)
 
 

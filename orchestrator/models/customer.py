@@ -11,6 +11,17 @@ from kilit.lock.prefixes import word_index
 class Customer(models.Model):
     phone = models.CharField(_("phone"), max_length=16, unique=True, help_text=_("Any format; kept as +905551234567."))
     name = models.CharField(_("name"), max_length=200)
+    # For papers, which need them; nothing else shows them.
+    address = models.CharField(_("address"), max_length=400, blank=True, default="", db_default="")
+    tax_office = models.CharField(_("tax office"), max_length=100, blank=True, default="", db_default="")
+    tax_number = models.CharField(
+        _("tax number"),
+        max_length=32,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("A VKN of 10 digits or a TCKN of 11; of another country with its two letters, DE123456789."),
+    )
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
     class Meta:

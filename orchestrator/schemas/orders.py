@@ -22,6 +22,7 @@ from pydantic import (
 from kilit.api.input_model import EARLIEST, LATEST, FieldError, InputModel, InvalidInput, ShownAs, invalid
 from kilit.lock.priorities import PriorityName
 from kilit.lock.text import CONTROL_CHARS
+from orchestrator.schemas.tax_numbers import read_tax_number
 
 EDGES = ("edge_up", "edge_lo", "edge_sx", "edge_dx")
 MOST_PARTS = 5_000
@@ -114,6 +115,7 @@ Text32 = Annotated[str, Field(min_length=1, max_length=32), BeforeValidator(clea
 Text64 = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(clean)]
 Text100 = Annotated[str, Field(min_length=1, max_length=100), BeforeValidator(clean)]
 Text200 = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(clean)]
+Text400 = Annotated[str, Field(min_length=1, max_length=400), BeforeValidator(clean)]
 Phone = Annotated[
     str,
     Field(min_length=1, max_length=40, description="In any format.", examples=["0555 123 45 67"]),
@@ -245,8 +247,16 @@ class Order(OrderMessage):
 
 
 class NewCustomer(OrderMessage):
+    """A customer; what papers say about it is never returned."""
+
     phone: Phone
     name: Text200
+    address: Text400 | None = None
+    tax_office: Text100 | None = None
+    tax_number: Annotated[
+        Annotated[Text32, AfterValidator(read_tax_number)] | None,
+        Field(description="A VKN or TCKN of Turkey; of another country after its two letters."),
+    ] = None
 
     examples = {"a customer": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}}
 

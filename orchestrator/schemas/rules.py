@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from kilit.api.input_model import Expected, InputModel, invalid
-from orchestrator.schemas.orders import CENTS, OptiMode, Order, PlateSize, Text32, Text100, Text200, clean, plain
+from orchestrator.schemas.orders import CENTS, OptiMode, Order, PlateSize, Text32, Text100, Text200, Text400, plain
 
 ANY = "*"  # stands for each material or edge that has no price of its own
 DECIMALS = 4
@@ -137,7 +137,7 @@ class Company(InputModel):
     """The seller on offers."""
 
     name: Text200
-    address: Annotated[str, Field(min_length=1, max_length=400), BeforeValidator(clean)]
+    address: Text400
     tax_office: Annotated[Text100 | None, Field(alias="taxOffice")] = None
     tax_number: Annotated[Text32 | None, Field(alias="taxNumber")] = None
     phone: Text32 | None = None

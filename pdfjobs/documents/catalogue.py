@@ -5,11 +5,12 @@ from django.conf import settings
 from pdfjobs.documents.definition import Document
 from pdfjobs.documents.kinds.conversion_report import CONVERSION_REPORT
 from pdfjobs.documents.kinds.cutting_sheet import CUTTING_SHEET
+from pdfjobs.documents.kinds.delivery_note import DELIVERY_NOTE
 from pdfjobs.documents.kinds.invoice import INVOICE
 from pdfjobs.documents.kinds.labels import LABEL_SHEET
 from pdfjobs.documents.kinds.offer import OFFER
 
-KNOWN = {kind.name: kind for kind in (INVOICE, OFFER, CUTTING_SHEET, LABEL_SHEET, CONVERSION_REPORT)}
+KNOWN = {kind.name: kind for kind in (INVOICE, OFFER, DELIVERY_NOTE, CUTTING_SHEET, LABEL_SHEET, CONVERSION_REPORT)}
 
 
 class UnknownTemplateError(Exception):

@@ -50,7 +50,8 @@ class PricedLine(Variables):
     tax_rate: Rate = Field(description="tax in percent")
 
 
-PRICING_LABELS = {
+PARTY_LABELS = {"tax_office": ("Vergi dairesi", "Tax office"), "tax_number": ("Vergi no", "Tax no")}
+PRICING_LABELS = PARTY_LABELS | {
     "line": ("Açıklama", "Description"),
     "quantity": ("Miktar", "Quantity"),
     "unit_price": ("Birim fiyat", "Unit price"),
@@ -60,8 +61,6 @@ PRICING_LABELS = {
     "subtotal": ("Ara toplam", "Subtotal"),
     "net": ("Matrah", "Net"),
     "total": ("Genel toplam", "Total due"),
-    "tax_office": ("Vergi dairesi", "Tax office"),
-    "tax_number": ("Vergi no", "Tax no"),
 }
 
 

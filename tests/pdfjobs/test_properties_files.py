@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 VARIED = {
     "invoice": "order_number",
     "offer": "subject",
+    "delivery_note": "notes",
     "cutting_sheet": "customer",
     "conversion_report": "site",
 }

@@ -164,3 +164,11 @@ def orders(number: int, *, held: int, code: Code = Code.CRM_NO_MATCH) -> None:
         new_job()
     for _ in range(held):
         new_job().move("hold", **failure(JobError(code, "no")))
+
+
+def finished(job: Job) -> Job:
+    """Let a job be done, with a solution."""
+    Job.objects.filter(pk=job.pk).update(solution={"boards_m2": "5.88"})
+    for verb in ("prepare", "reuse_solution", "await_cutting", "cut_by_hand", "finish_by_hand"):
+        CUTTING_JOBS.apply(job, verb)
+    return Job.objects.get(pk=job.pk)

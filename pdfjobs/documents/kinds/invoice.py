@@ -26,7 +26,7 @@ class Payment(Variables):
 
 
 class Invoice(PricedDocument):
-    number: Annotated[str, Text(40)] = Field(description="invoice number")
+    number: Annotated[str, Text(110)] = Field(description="invoice number")
     issued_on: Day = Field(description="date of issue")
     due_on: Day | None = Field(None, description="due date")
     order_number: Annotated[str, Text(60)] = Field("", description="the buyer's order number")

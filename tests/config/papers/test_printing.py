@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.support.cutting_jobs import GOVDE, make_job, page_of
+from tests.support.cutting_jobs import GOVDE, finished, make_job, page_of
 from tests.support.cutting_rules import COMPANY, PRICES
 from tests.support.pdf_jobs import bring
 
@@ -134,7 +134,32 @@ def test_who_returns_from_a_login_is_led_to_the_job(make_person) -> None:
     assert PdfJob.objects.count() == 0
 
 
-@pytest.mark.parametrize("address", ["invoice", "nothing", "labels/x"])
+def test_what_goes_with_a_delivery_is_offered_when_the_job_is_done(make_person, rules, customer, settings) -> None:
+    rules(prices=PRICES, company=COMPANY)
+    client, job = make_person(), make_job()
+    assert menu(client, job)[4:] == ["Offer"]
+    finished(job)
+    assert menu(client, job)[4:] == ["Offer", "Delivery note", "Invoice: The customer has no address."]
+    assert reverse("admin:orchestrator_customer_change", args=[customer.pk]) in page_of(client, job).text
+    refused = client.post(printed(job, "invoice"), follow=True)
+    assert "The customer has no address." in refused.content.decode()
+
+    type(customer).objects.update(address="Ulus 1, Ankara")
+    assert menu(client, job)[4:] == ["Offer", "Delivery note", "Invoice"]
+    for kind in ("delivery_note", "invoice"):
+        client.post(printed(job, kind))
+    assert [(made.template_name, made.document_number) for made in PdfJob.objects.order_by("pk")] == [
+        ("delivery_note", "S-1001"),
+        ("invoice", "S-1001"),
+    ]
+
+    rules(prices=PRICES)
+    assert menu(client, job)[5:] == ["Invoice: The rules have no company: add its name and address."]
+    rules()
+    assert menu(client, job)[4:] == []
+
+
+@pytest.mark.parametrize("address", ["receipt", "nothing", "labels/x"])
 def test_there_are_no_other_papers(make_person, address: str) -> None:
     base = printed(make_job(), "labels").removesuffix("labels/")
 
@@ -166,7 +191,9 @@ def test_a_backend_prints_a_job_as_it_requests_documents(make_api, worker_lives)
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
-        ("{job}/papers/invoice", {}, 404, "NOT_FOUND"),
+        ("{job}/papers/receipt", {}, 404, "NOT_FOUND"),
+        ("{job}/papers/invoice", {}, 409, "NOT_PRINTABLE"),
+        ("{job}/papers/delivery_note", {}, 409, "NOT_PRINTABLE"),
         ("00000000-0000-7000-8000-000000000000/papers/labels", {}, 404, "E_JOB_NOT_FOUND"),
         ("nonsense/papers/labels", {}, 404, "E_JOB_NOT_FOUND"),
         ("{job}/papers/labels", {"format": "A4"}, 400, "VALIDATION"),

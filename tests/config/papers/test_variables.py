@@ -4,13 +4,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from config.papers.content import PaperRefused, PaperRequest, paper_request
 from config.papers.plans import pieces
 from orchestrator.cutting.solving import OptimiserBusy
 from orchestrator.models import Job
 from orchestrator.schemas.orders import Part
-from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
+from tests.support.cutting_jobs import ARKALIK, GOVDE, finished, make_job
 from tests.support.cutting_rules import COMPANY, PRICES
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +194,46 @@ def test_an_offer_has_the_figures_of_the_job_and_adds_up_as_they_do(rules) -> No
     assert net * Decimal("1.2") == Decimal("656.70")
     assert request.variables["seller"] == {"name": COMPANY["name"], "address": COMPANY["address"]}
     assert "%10 fire" in request.variables["introduction"]
+
+
+def test_an_invoice_has_the_amounts_of_the_offer_and_the_day_of_cutting(customer, rules) -> None:
+    rules(prices=PRICES, company=COMPANY)
+    details = {"address": "Ulus 1, Ankara", "tax_office": "Ulus", "tax_number": "10000000146"}
+    type(customer).objects.update(**details)
+    job = finished(make_job(parts=[GOVDE]))
+
+    offer, invoice = (variables(kind, job) for kind in ("offer", "invoice"))
+
+    assert invoice["lines"] == offer["lines"]
+    assert invoice["buyer"] == offer["buyer"] == {"name": "Ayşe Yılmaz", "phone": "+905551234567", **details}
+    assert (invoice["number"], invoice["issued_on"]) == ("S-1001", f"{timezone.localtime(job.finished_at):%Y-%m-%d}")
+    assert "e-Fatura" in invoice["notes"]
+
+
+def test_a_delivery_note_has_all_parts_without_prices(customer, rules) -> None:
+    rules(company=COMPANY)
+    note = variables("delivery_note", finished(make_job()), locale="en")
+
+    assert note["parts"] == [
+        {"name": "g1", "material": "MAT-01, Beyaz, 18 mm", "length": "1205", "width": "400", "quantity": 2, "note": ""},
+        {
+            "name": "a1",
+            "material": "MAT-02, Beyaz, 5 mm, backing",
+            "length": "1180",
+            "width": "382.5",
+            "quantity": 1,
+            "note": "",
+        },
+    ]
+    assert note["buyer"]["name"] == "Ayşe Yılmaz"
+
+
+@pytest.mark.parametrize("kind", ["invoice", "delivery_note"])
+def test_nothing_is_delivered_before_the_job_is_done(rules, kind: str) -> None:
+    rules(prices=PRICES, company=COMPANY)
+
+    with pytest.raises(PaperRefused, match="not done yet"):
+        variables(kind)
 
 
 @pytest.mark.processes

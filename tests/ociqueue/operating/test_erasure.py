@@ -27,6 +27,7 @@ from ociqueue.operating import erasure
 from ociqueue.operating.erasure import Person, find, forget
 from ociqueue.states import Category
 from ociqueue.values.identifiers import hash_email, hash_phone
+from orchestrator.models import Customer
 from outbox import log_reader
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from tests.support.all_columns import columns_with
@@ -104,6 +105,7 @@ def quote_everywhere(site: Site, admin_client: Client) -> list[Conversion]:
     make_import(site, said)
     log_reader.read_log()
     track_problems()
+    Customer.objects.create(phone="+905321112233", name="Ege", address=said, tax_office=EMAIL)
     message = OutboxMessage.objects.filter(object_id=rows[0].pk).latest("pk")
     Attempt.objects.create(message_id=message.pk, number=1, seconds=1, url="https://shop.example", answer=said)
     return rows

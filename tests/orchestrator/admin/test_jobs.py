@@ -177,6 +177,23 @@ def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person)
     assert viewer.get("/admin/orchestrator/customer/add/").status_code == 403
 
 
+def test_what_papers_need_of_a_customer_is_added_checked_and_emptied_on_its_page(make_person) -> None:
+    client, row = make_person(), Customer.objects.create(phone="+905551234567", name="Ayşe")
+    page, form = f"/admin/orchestrator/customer/{row.pk}/change/", {"phone": row.phone, "name": row.name}
+
+    wrong = client.post(page, form | {"tax_number": "10000000147"}).content.decode()
+    client.post(page, form | {"address": "Ulus 1, Ankara", "tax_office": "Ulus", "tax_number": "10000000146"})
+
+    assert "Not a tax number" in wrong
+    row.refresh_from_db()
+    assert (row.address, row.tax_office, row.tax_number) == ("Ulus 1, Ankara", "Ulus", "10000000146")
+    assert "10000000146" not in client.get("/admin/orchestrator/customer/").content.decode()
+    assert "10000000146" not in client.get("/admin/lock/activity/").content.decode()
+    client.post(page, form | dict.fromkeys(("address", "tax_office", "tax_number"), ""))
+    row.refresh_from_db()
+    assert (row.address, row.tax_office, row.tax_number) == ("", "", "")
+
+
 def test_the_setup_page_shows_each_check_of_the_preflight(make_person, floor, settings, tmp_path) -> None:
     settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
 

@@ -19,7 +19,7 @@ from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables, walk
 from tests.support.examples import a_hundred_times
 from tests.support.pdf_jobs import errors_of
 
-NAMES = ["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
+NAMES = ["invoice", "offer", "delivery_note", "cutting_sheet", "labels", "conversion_report"]
 TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"
 
 
@@ -115,11 +115,11 @@ def without(value: Any, optional: list[str], path: str = "") -> Any:
 @pytest.mark.parametrize(
     ("path", "value", "fault"),
     [
-        ("number", "", "number: This field is required: a text of at most 40 characters."),
+        ("number", "", "number: This field is required: a text of at most 110 characters."),
         ("number", " \n", "number: This field is required"),
-        ("number", None, "number: This field is required: a text of at most 40 characters."),
-        ("number", 5, "number: Expected a text of at most 40 characters."),
-        ("number", "x" * 41, "number: At most 40 characters, got 41."),
+        ("number", None, "number: This field is required: a text of at most 110 characters."),
+        ("number", 5, "number: Expected a text of at most 110 characters."),
+        ("number", "x" * 111, "number: At most 110 characters, got 111."),
         ("number", "a\nb", "number: Line breaks, control characters and broken Unicode are not allowed."),
         ("notes", "a\x00b", "notes: Control characters and broken Unicode are not allowed."),
         ("notes", "\ud800", "notes: Control characters and broken Unicode"),
@@ -173,7 +173,7 @@ def test_faults_are_named_all_at_once_up_to_a_limit() -> None:
     found = errors_of(document("invoice"), variables)
 
     assert len(found) == MOST_ERRORS
-    assert "number: Expected a text of at most 40 characters." in found
+    assert "number: Expected a text of at most 110 characters." in found
 
 
 @pytest.mark.parametrize("quantity", [2.5, "2.5", "2.500000", Decimal("2.5"), Decimal("2.50000000"), Decimal("25e-1")])
@@ -279,7 +279,7 @@ def test_the_digest_follows_templates_includes_styles_and_fonts(own_templates: P
 def test_each_shipped_document_has_a_digest_of_its_own() -> None:
     digests = {kind.digest for kind in documents.documents()}
 
-    assert len(digests) == 5
+    assert len(digests) == 6
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in digests)
 
 

@@ -40,6 +40,7 @@ PLACES = [
     ("invoice", ("number",)),
     ("invoice", ("buyer", "name")),
     ("offer", ("subject",)),
+    ("delivery_note", ("notes",)),
     ("cutting_sheet", ("customer",)),
     ("labels", ("customer",)),
     ("conversion_report", ("site",)),

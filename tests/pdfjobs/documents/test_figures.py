@@ -12,7 +12,7 @@ from pdfjobs.documents import document
 from pdfjobs.rendering import PageOptions
 from tests.support.template_tables import table
 
-NAMES = ["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
+NAMES = ["invoice", "offer", "delivery_note", "cutting_sheet", "labels", "conversion_report"]
 
 
 def test_an_invoice_adds_up_to_the_cent() -> None:

@@ -63,7 +63,7 @@ def test_every_template_from_the_door_to_the_download(api) -> None:
     """And another process makes the very same bytes of the same job."""
     posted = {
         kind: api.post(body(kind)).json()["job_id"]
-        for kind in ("invoice", "offer", "cutting_sheet", "labels", "conversion_report")
+        for kind in ("invoice", "offer", "delivery_note", "cutting_sheet", "labels", "conversion_report")
     }
 
     wait_until(ended(*posted.values()))

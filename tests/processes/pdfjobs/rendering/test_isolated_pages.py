@@ -15,7 +15,7 @@ from pdfjobs.rendering.fonts import font_files
 from tests.support.rendering import MADE_AT, PAGE, when_printing
 from tests.support.waiting import PATIENCE, wait_until
 
-TEMPLATES = ("invoice", "offer", "cutting_sheet", "labels", "conversion_report")
+TEMPLATES = ("invoice", "offer", "delivery_note", "cutting_sheet", "labels", "conversion_report")
 DOT = (
     "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
 )
