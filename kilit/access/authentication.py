@@ -136,7 +136,7 @@ class GuessThrottle(BaseThrottle):
 
     seconds: int | None = None
 
-    def allow_request(self, request: Request, view: object) -> bool:
+    def allow_request(self, request: Any, view: object) -> bool:
         hits, self.seconds = RateWindow.current(guesser(request))
         return hits < WRONG_GUESSES_PER_MINUTE
 
@@ -144,9 +144,10 @@ class GuessThrottle(BaseThrottle):
         return self.seconds
 
 
-def count_wrong_guess(request: Request) -> None:
+def count_wrong_guess(request: Any) -> None:
     RateWindow.hit(guesser(request))
 
 
-def guesser(request: Request) -> str:
-    return f"guess:{network_of(client_address(request._request))}"
+def guesser(request: Any) -> str:
+    """Return who guesses, of a request to the API or to a page."""
+    return f"guess:{network_of(client_address(getattr(request, '_request', request)))}"

@@ -33,6 +33,7 @@ from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.days import changed_days, days_page, due_page, offer_due_date
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
+from orchestrator.admin.status_link import link_page, offer_link
 from orchestrator.admin.steps import (
     MOST_CONTINUED,
     STEPS,
@@ -54,6 +55,7 @@ from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
+from orchestrator.status_links import LINK_CREATED, LINK_WITHDRAWN
 from orchestrator.workflow import by_hand, decisions
 from orchestrator.workflow.steps import find_sheet
 
@@ -87,6 +89,8 @@ STORY = Story(
         "JOB_RETRY_SCHEDULED": gettext_lazy("Retry scheduled"),
         "JOB_DEDUP": gettext_lazy("The same order was sent again by %(who)s"),
         DUE_CHANGED: gettext_lazy("Due date changed by %(who)s"),
+        LINK_CREATED: gettext_lazy("Link for the customer made by %(who)s"),
+        LINK_WITHDRAWN: gettext_lazy("Link for the customer withdrawn by %(who)s"),
         "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
         LEFTOVER_REMOVED: gettext_lazy("A file that a stopped runner had left in a folder was removed"),
     },
@@ -238,7 +242,7 @@ class JobAdmin(QueueAdmin):
         name=lambda job: job.order_id,
         belongs_to=belongs_to,
         state_notes=columns.notes_on_page,
-        offers=offer_due_date,
+        offers=lambda job, offers, user: offer_link(job, offer_due_date(job, offers, user), user),
         blockers=reasons,
         holdings=holdings,
         steps=STEPS,
@@ -252,6 +256,7 @@ class JobAdmin(QueueAdmin):
     row_pages = {
         "send_again": RowPage(send_again, "operate"),
         "due": RowPage(due_page, "operate"),
+        "status_link": RowPage(link_page, "operate"),
         "estimate": RowPage(estimate_page, "operate"),
         "order_file": RowPage(partial(stored_file, files="order_files"), route="order-file/<int:number>"),
         "sheet": RowPage(sheet_file, route="sheet/<int:number>"),

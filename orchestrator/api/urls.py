@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orchestrator.api import estimates, imports, jobs
+from orchestrator.api import estimates, imports, jobs, status_page
 
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
@@ -19,5 +19,6 @@ urlpatterns = [
     path("jobs/<str:pk>/cut-by-hand", jobs.CutByHandView.as_view()),
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
     path("customers", jobs.CustomersView.as_view()),
+    path("order-status/<str:token>", status_page.status_page, name="order-status"),
     path("customers/lookup", jobs.LookupView.as_view()),
 ]

@@ -230,6 +230,7 @@ class Job(CutByHandModel):
     retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
     priority = priority_field()
     due_on = models.DateField(_("due"), null=True)
+    status_link = models.SmallIntegerField(default=0, db_default=0, help_text="The last one; below 0 it is withdrawn.")
     next_run_at = models.DateTimeField(_("next run"), db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)

@@ -94,8 +94,9 @@ def test_no_page_of_a_list_walks_its_table(admin_client, table: str) -> None:
     is_log = table == DENIED
     for filters in lists:
         searches = "q" in filters
+        more = table == "orchestrator_job"  # whether an order has a due date
         pages = Bound((table,), most=most, walk=most if is_log else FEW).check_list(
-            admin_client, address, filters, statements=few if searches else 2
+            admin_client, address, filters, statements=(few if searches else 2) + more
         )
         if is_log:
             assert pages.count_text().startswith("more than 10,000 ")

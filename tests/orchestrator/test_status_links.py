@@ -1,0 +1,129 @@
+"""The customer's link to one order: plain words without a login, until it is withdrawn."""
+
+import logging
+import re
+from datetime import date
+
+import pytest
+from django.core.signing import Signer
+from django.test import Client
+
+from config.settings.logs import redact
+from kilit.access.authentication import WRONG_GUESSES_PER_MINUTE
+from kilit.lock.models import Activity, Event
+from orchestrator.models import Job
+from orchestrator.status_links import create_link, token_of, withdraw_link
+from tests.support.cutting_jobs import CUTTING_JOBS, LIST, failed, held, make_job, page_of
+
+pytestmark = pytest.mark.django_db
+
+
+def opened(job: Job, language: str = "en", token: str = ""):
+    job.refresh_from_db()
+    return Client().get(f"/order-status/{token or token_of(job)}", headers={"accept-language": language})
+
+
+def linked(job: Job) -> Job:
+    assert create_link(job)
+    return job
+
+
+def test_the_customer_reads_how_far_the_order_is_in_the_language_of_the_browser() -> None:
+    job = linked(make_job(due_on="2026-11-30"))
+
+    english, turkish = opened(job), opened(job, "tr-TR,tr;q=0.9,en;q=0.5")
+
+    assert (english.status_code, turkish.status_code) == (200, 200)
+    for text in ("Order S-1001", "We have received your order", "2026-11-30"):
+        assert text in english.text
+    assert '<html lang="en"' in english.text
+    assert '<html lang="tr"' in turkish.text
+    assert "Siparişinizi aldık" in turkish.text
+    assert english["Cache-Control"] == "private, no-store"
+    assert (english["Referrer-Policy"], english["X-Robots-Tag"]) == ("no-referrer", "noindex, nofollow, noarchive")
+    assert not english.cookies
+
+
+@pytest.mark.parametrize("state", list(CUTTING_JOBS.model.lifecycle.states))
+def test_every_state_has_plain_words_and_nothing_else_is_told(state) -> None:
+    job = linked(CUTTING_JOBS.row_in(state))
+
+    shown = opened(job)
+
+    assert shown.status_code == 200
+    for hidden in (state, job.customer_phone, "MAT-01", job.error_code or "E_", "OptiPlanning"):
+        assert hidden not in shown.text
+
+
+def test_a_cancelled_order_says_so() -> None:
+    assert "Your order was cancelled." in opened(linked(failed("E_CANCELLED"))).text
+    assert "Please ask us about your order." in opened(linked(failed(order_id="S-2"))).text
+    assert "are preparing it" in opened(linked(held(order_id="S-3"))).text
+
+
+def test_a_withdrawn_link_stays_dead_and_the_next_is_another() -> None:
+    job = linked(make_job())
+    first = token_of(job)
+
+    assert withdraw_link(job)
+    assert not withdraw_link(job)
+    assert opened(job, token=first).status_code == 410
+    assert "This link no longer works." in opened(job, token=first).text
+    assert create_link(job)
+
+    assert token_of(job) != first
+    assert opened(job, token=first).status_code == 410
+    assert opened(job).status_code == 200
+    events = [event.event_type for event in Event.objects.of(job).order_by("pk")]
+    assert events[1:] == ["STATUS_LINK_CREATED", "STATUS_LINK_WITHDRAWN", "STATUS_LINK_CREATED"]
+    assert Activity.objects.filter(verb="STATUS_LINK_CREATED").count() == 2
+
+
+def test_a_changed_or_foreign_token_is_unknown_and_guesses_are_limited() -> None:
+    job = linked(make_job())
+    token = token_of(job)
+    forged = [f"{token}x", f"x{token}", "1.2", Signer(salt="pdfjobs.links", sep=".").sign_object([job.pk.hex, 1])]
+
+    assert [opened(job, token=each).status_code for each in forged] == [404] * 4
+    for _ in range(WRONG_GUESSES_PER_MINUTE):
+        opened(job, token="wrong.token")
+
+    assert opened(job).status_code == 429
+
+
+def test_a_link_is_for_its_job_only() -> None:
+    first, second = linked(make_job()), make_job(order_id="S-2")
+
+    assert token_of(second) == ""
+    assert "S-2" not in opened(first).text
+    assert Client().post(f"/order-status/{token_of(first)}").status_code == 405
+
+
+def test_an_operator_makes_and_withdraws_the_link(make_person, settings) -> None:
+    operator, job = make_person(), make_job()
+    page = f"{LIST}{job.pk}/status-link/"
+    assert "Link for the customer" not in page_of(operator, job).text, "off where customers cannot reach the server"
+    settings.PUBLIC_URL = "https://kilit.example"
+    assert "Link for the customer" in page_of(operator, job).text
+
+    made = operator.post(page, {"number": "0"}, follow=True)
+    again = operator.post(page, {"number": "0"}, follow=True)  # a click sent twice
+
+    job.refresh_from_db()
+    assert job.status_link == 1
+    assert f"https://kilit.example/order-status/{token_of(job)}" in again.text
+    assert "Withdraw the link" in made.text
+    assert "Link for the customer made by" in page_of(operator, job).text
+    assert "The link no longer works." in operator.post(page, {"number": "1"}, follow=True).text
+    assert opened(job, token="x.y").status_code == 404
+    assert make_person("veli", role="viewer").get(page).status_code == 403
+
+
+def test_the_token_of_a_status_link_is_not_logged(caplog) -> None:
+    job = linked(make_job(due_on=date(2026, 11, 30)))
+
+    with caplog.at_level(logging.INFO):
+        opened(job)
+
+    assert redact(f"GET /order-status/{token_of(job)} 200").startswith("GET /order-status/***")
+    assert not re.search(re.escape(token_of(job)), " ".join(redact(str(record.__dict__)) for record in caplog.records))
