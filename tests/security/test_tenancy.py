@@ -49,9 +49,9 @@ def quiet() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
-@pytest.fixture(scope="module")
-def found(django_db_setup: None, django_db_blocker) -> Iterator[Found]:
-    """Make the world once, and walk through it once."""
+@pytest.fixture(scope="module", params=["some", pytest.param("all", marks=pytest.mark.nightly)])
+def found(request, django_db_setup: None, django_db_blocker) -> Iterator[Found]:
+    """Make the world once, and walk through it once; at night with every page as an operator, too."""
     # In English, whatever the test before has left: the groups of pages are called by their models.
     english = translation.override("en")
     with django_db_blocker.unblock(), override_settings(**SETTINGS), transaction.atomic(), english, quiet():
@@ -60,7 +60,7 @@ def found(django_db_setup: None, django_db_blocker) -> Iterator[Found]:
         members = [identity for identity in people if identity.sees == ("own",)]
         yield Found(
             world,
-            walk.visit_pages(world, doors.pages(world), people),
+            walk.visit_pages(world, doors.pages(world), people, infer=request.param == "some"),
             walk.visit(world, list(doors.searches(world)), members[-1:]),
             walk.visit(world, doors.operations(world), [*people, *keys]),
         )

@@ -73,14 +73,23 @@ def visit(world: World, doors: list[Door], identities: list[Identity]) -> list[V
     return [_visit(world, door, identity, clients[identity]) for identity in identities for door in doors]
 
 
-def visit_pages(world: World, pages: list[Door], identities: list[Identity]) -> list[Visit]:
-    """Open pages; a superuser opens those that an owner may not, since Django checks no permission of theirs."""
-    *others, owner, superuser = identities
+def visit_pages(world: World, pages: list[Door], identities: list[Identity], *, infer: bool = False) -> list[Visit]:
+    """Open pages; a superuser opens those that an owner may not, since Django checks no permission of theirs.
+
+    With `infer`, an operator does not open what both a viewer and an admin open.
+    """
+    stranger, viewer, operator, admin, owner, superuser = identities
+    by_viewer, by_admin = visit(world, pages, [viewer]), visit(world, pages, [admin])
+    opened = [{each.door for each in visits if infer and each.outcome == ALLOWED} for visits in (by_viewer, by_admin)]
+    known = set(pages).intersection(*opened)
+    inferred = [Visit(door, operator, ALLOWED, frozenset()) for door in known]
+    by_operator = visit(world, [page for page in pages if page not in known], [operator])
+    others = [*visit(world, pages, [stranger]), *by_viewer, *by_operator, *inferred, *by_admin]
     by_owner = visit(world, pages, [owner])
     refused = [each.door for each in by_owner if each.outcome != ALLOWED]
     by_superuser = {each.door: each for each in visit(world, refused, [superuser])}
-    known = [Visit(each.door, superuser, ALLOWED, frozenset()) for each in by_owner]
-    return [*visit(world, pages, others), *by_owner, *(by_superuser.get(each.door, each) for each in known)]
+    as_owner = [Visit(each.door, superuser, ALLOWED, frozenset()) for each in by_owner]
+    return [*others, *by_owner, *(by_superuser.get(each.door, each) for each in as_owner)]
 
 
 def _visit(world: World, door: Door, identity: Identity, client: Client) -> Visit:

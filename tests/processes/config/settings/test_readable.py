@@ -24,9 +24,11 @@ BAD = {
         "the database is not reachable: connection failed",
     ),
 }
+AS_OTHERS = {"nonsense concurrency", "nonsense flag", "nonsense level", "missing hosts"}  # for the night
+CASES = [pytest.param(name, marks=[pytest.mark.nightly] * (name in AS_OTHERS)) for name in BAD]
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("case", CASES)
 def test_a_command_says_in_one_line_what_is_wrong(case: str, tmp_path: Path) -> None:
     variables, sentence = BAD[case]
 
@@ -46,7 +48,7 @@ SERVED_BY = {
 
 
 @pytest.mark.parametrize("server", SERVED_BY)
-@pytest.mark.parametrize("case", ["nonsense port", "missing secret"])
+@pytest.mark.parametrize("case", ["nonsense port", pytest.param("missing secret", marks=pytest.mark.nightly)])
 def test_the_web_server_does_too(case: str, server: str, tmp_path: Path) -> None:
     variables, sentence = BAD[case]
 

@@ -32,7 +32,7 @@ def ask(place: Any, field: str) -> tuple[int, Any]:
             return answer.status, json.loads(text) if text.startswith(b"{") else text
 
 
-@pytest.mark.parametrize("proxies", ["0", "1"])
+@pytest.mark.parametrize("proxies", ["0", pytest.param("1", marks=pytest.mark.nightly)])
 def test_no_header_field_changes_the_path(tmp_path: Path, proxies: str) -> None:
     with web_process(tmp_path, KILIT_PROXIES=proxies) as port:
         answers = {field: ask(("127.0.0.1", port), field) for field in FIELDS}

@@ -240,6 +240,7 @@ def test_what_was_there_comes_back_when_a_restore_fails_in_the_middle(quiet, bac
     assert contents(quiet) == before
 
 
+@pytest.mark.nightly
 def test_a_lost_file_fails_the_backup_and_its_job_expires_with_the_restore(
     quiet, fresh: Installation, tmp_path: Path
 ) -> None:

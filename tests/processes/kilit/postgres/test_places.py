@@ -25,7 +25,7 @@ from tests.support.postgres import (
 )
 
 
-@pytest.mark.parametrize("mode", [0o755, pytest.param(0o700, marks=as_root)])
+@pytest.mark.parametrize("mode", [pytest.param(0o755, marks=pytest.mark.nightly), pytest.param(0o700, marks=as_root)])
 def test_no_folder_above_data_or_programs_changes(make_folder: MakeFolder, start: Start, mode: int):
     folder = make_folder(mode=mode)
     before = parents(folder) | parents(WHEEL / PROGRAMS / "bin" / "postgres")
@@ -110,6 +110,7 @@ def test_an_ordinary_user_has_a_server_too_and_root_joins_it(make_folder: MakeFo
 
 
 @as_others
+@pytest.mark.nightly
 def test_root_may_be_the_first_in_a_users_folder(make_folder: MakeFolder, start: Start):
     folder = make_folder(owner=OTHER_USER, mode=0o700)
     folder.mkdir(parents=True)
@@ -138,7 +139,9 @@ def test_other_users_can_neither_connect_nor_take_over(folder: Path, start: Star
     assert takes_over.read().startswith(f"ImproperlyConfigured: {folder} belongs to root: run as that user")
 
 
-@pytest.mark.parametrize("name", ["long" * 30, "$HOME `id` \"'ü, b"], ids=["long", "odd"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("long" * 30, marks=pytest.mark.nightly), "$HOME `id` \"'ü, b"], ids=["long", "odd"]
+)
 def test_a_path_unfit_for_a_socket_gets_a_private_folder_for_it(make_folder: MakeFolder, start: Start, name: str):
     client = start(make_folder(name=name))
 

@@ -21,6 +21,12 @@ from tests.support.postgres import (
 )
 from tests.support.waiting import PATIENCE, wait_until
 
+MODES = [
+    (0o755, 0o022),
+    pytest.param(0o755, 0o077, marks=pytest.mark.nightly),
+    pytest.param(0o700, 0o077, marks=as_root),
+]
+
 
 def test_the_first_connection_makes_a_server_without_network_that_knows_turkish(nowhere: Path, start: Start):
     client = start(nowhere)
@@ -40,7 +46,7 @@ def test_asking_whether_it_runs_makes_nothing(nowhere: Path):
     assert not nowhere.parent.exists()
 
 
-@pytest.mark.parametrize(("mode", "umask"), [(0o755, 0o022), (0o755, 0o077), pytest.param(0o700, 0o077, marks=as_root)])
+@pytest.mark.parametrize(("mode", "umask"), MODES)
 def test_eight_processes_at_once_make_one_server(make_folder: MakeFolder, start: Start, mode: int, umask: int):
     folder = make_folder(mode=mode)
     folder.parent.mkdir()
@@ -55,7 +61,7 @@ def test_eight_processes_at_once_make_one_server(make_folder: MakeFolder, start:
     assert home.is_relative_to(OPEN_PLACE if mode == 0o700 else folder)
 
 
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("killed", [0, pytest.param(1, marks=pytest.mark.nightly)])
 def test_a_killed_process_leaves_the_server_to_the_others(folder: Path, start: Start, killed: int):
     clients = [start(folder), start(folder)]
     started_at = {client.ask(STARTED_AT) for client in clients}
@@ -109,6 +115,7 @@ answer()
     assert not Server(folder).is_running()
 
 
+@pytest.mark.nightly
 def test_a_multiprocessing_child_can_be_the_last_one_out(folder: Path, start: Start):
     client = start(
         folder,
@@ -175,7 +182,7 @@ def test_what_a_killed_server_leaves_at_work_is_waited_for(folder: Path, start: 
     assert client.read() == "1"
 
 
-@pytest.mark.parametrize("user", ["", pytest.param(OTHER_USER, marks=as_others)])
+@pytest.mark.parametrize("user", ["", pytest.param(OTHER_USER, marks=[as_others, pytest.mark.nightly])])
 def test_a_stale_pid_of_another_process_is_recognised(make_folder: MakeFolder, start: Start, user: str):
     folder = make_folder(owner=user or None)
     client = start(folder, user=user)

@@ -46,9 +46,9 @@ def plan_random_orders(folder: Path, first: int, number: int) -> int:
 
 @pytest.mark.slow  # the solver's time
 def test_plans_of_random_orders_can_be_cut(tmp_path) -> None:
-    solved = sum(plan_random_orders(tmp_path / str(turn), turn * AT_ONCE, AT_ONCE) for turn in range(5))
+    solved = sum(plan_random_orders(tmp_path / str(turn), turn * AT_ONCE, AT_ONCE) for turn in range(2))
 
-    assert solved > AT_ONCE  # else it would be the strips alone that are tested
+    assert solved > AT_ONCE * 2 // 5  # else it would be the strips alone that are tested
 
 
 @pytest.mark.nightly

@@ -213,6 +213,7 @@ def test_an_idle_browser_is_closed_with_its_driver_and_the_next_document_starts_
 
 
 def test_a_page_whose_process_has_grown_is_not_kept(browser, settings, monkeypatch) -> None:
+    monkeypatch.setattr(browser_manager, "LARGE", 1_000)
     large = "<!doctype html><p>" + "x" * browser_manager.LARGE
 
     def render_for(owner: str) -> bool:
