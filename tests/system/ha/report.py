@@ -25,6 +25,7 @@ class Round:
     seconds: float = 0.0
     restarts: int = 0
     findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def violations(self) -> list[str]:
@@ -88,6 +89,7 @@ def table(seed: int, rounds: list[Round]) -> str:
         cells = [number, one.kind, one.leader, f"{one.silence:.1f} s", errors, f"{one.acknowledged:,}"]
         cells += [len(one.lost), len(one.doubled), kept, f"{one.seconds:.0f} s"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
+    lines += ["", *(f"Round {number} {note}" for number, one in enumerate(rounds, start=1) for note in one.notes)]
     for number, one in enumerate(rounds, start=1):
         found = one.violations
         lines += ["", f"Round {number}:", *(f"  {text}" for text in found[:MOST_SHOWN])] if found else []

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from tests.system.chaos import calm, checking, leaps
 from tests.system.chaos.clients import Client, ack, export
 from tests.system.chaos.ledger import Ledger
-from tests.system.chaos.report import Finding
+from tests.system.chaos.report import Report
 from tests.system.ha.stage import CLIENTS, Machines
 
 
@@ -36,11 +36,11 @@ def clean_up(bucket: str) -> None:
     calm.clean_up()
 
 
-def check(seed: int, folder: Path, storm: Any, *, unfinished: list[str]) -> list[Finding]:
+def check(seed: int, folder: Path, storm: Any, *, unfinished: list[str]) -> Report:
     """Ask every chaos invariant, all of one moment: the services still run their scheduled tasks."""
     connection.close()
     calm.erase_again(folder)
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        return checking.check(seed, folder, storm, seconds=0, unfinished=unfinished).findings
+        return checking.check(seed, folder, storm, seconds=0, unfinished=unfinished)

@@ -58,11 +58,12 @@ class Play:
         wait_until(self.cluster.is_synchronous)
         unfinished = rest.settle(self.stage, self.world, self.folder)
         rest.clean_up(self.bucket)
-        findings = rest.check(self.seed, self.folder, self, unfinished=unfinished)
+        checked = rest.check(self.seed, self.folder, self, unfinished=unfinished)
         lost, doubled = report.compare(self.acknowledged(), self.stored())
         return Round(
             turn.kind, leader.name, silence, kinds, acknowledged, lost, doubled,
-            seconds=time.monotonic() - begun, restarts=self.stage.restarts - restarts, findings=findings,
+            seconds=time.monotonic() - begun, restarts=self.stage.restarts - restarts,
+            findings=checked.findings, notes=[note for note in checked.notes if note.startswith("audited")],
         )  # fmt: skip
 
     def watch(self, seconds: float) -> None:

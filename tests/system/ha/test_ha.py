@@ -13,7 +13,17 @@ from tests.system.ha.configuration import Node, Passwords
 from tests.system.ha.report import Round
 from tests.system.ha.schedule import KINDS, schedule
 
-GOOD = Round("failover", "b", 18.2, Counter({"503 UNAVAILABLE": 7}), 1200, [], [], findings=[Finding("kept", "", [])])
+GOOD = Round(
+    "failover",
+    "b",
+    18.2,
+    Counter({"503 UNAVAILABLE": 7}),
+    1200,
+    [],
+    [],
+    findings=[Finding("kept", "", [])],
+    notes=["audited: all"],
+)
 
 
 def test_a_seed_gives_the_same_rounds_each_time() -> None:
@@ -58,6 +68,7 @@ def test_the_table_has_the_figures_of_each_round() -> None:
 
     assert "| 1 | failover | b | 18.2 s | 503 UNAVAILABLE: 7 | 1,200 | 0 | 0 | 1 kept |" in table
     assert "| 2 | switchover | b | 2.0 s | none |" in table
+    assert "Round 2 audited: all" in table
     assert "2,400 rows acknowledged. Longest silence: 18.2 s in a failover, 2.0 s in a switchover." in table
 
 
