@@ -69,6 +69,18 @@ def _sides(plate: Plate) -> tuple[int, int]:
     return plate.length, plate.width
 
 
+def cheaper(stocked: CuttingOrder, plan: OrderPlan, without: OrderPlan | None) -> OrderPlan:
+    """Return the cheaper plan of each problem; the plate of the plan without stock is the last of the stocked order."""
+    if without is None:
+        return plan
+    plans = []
+    for problem, one, other in zip(stocked.problems, plan.problems, without.problems, strict=True):
+        own_plate = len(problem.plates) - 1
+        moved = replace(other, boards=tuple(replace(board, plate=own_plate) for board in other.boards))
+        plans.append(min(one, moved, key=lambda each, of=problem: each.cost(of)))  # type: ignore[misc]
+    return OrderPlan(tuple(plans))
+
+
 def reserve(job: Job, order: CuttingOrder, plan: OrderPlan, rules: StockRules) -> dict[str, Any]:
     """Reserve what a plan cuts, and return that with its offcuts, to be kept with the plan.
 

@@ -4,6 +4,7 @@ Strips lie along x, as wide as their first part. Each part goes, widest first, i
 else into a new strip of the first board with room, else onto the cheapest plate that takes it.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from orchestrator.cutting.problem import LEAST_DROP, CuttingProblem, Piece, Plate, ProblemPlan, boards_from
@@ -49,11 +50,11 @@ class OpenBoard:
 
 
 class Packing:
-    def __init__(self, problem: CuttingProblem) -> None:
+    def __init__(self, problem: CuttingProblem, *, with_limited: bool = True) -> None:
         self.problem = problem
         self.boards: list[tuple[OpenBoard, list[Strip]]] = []
         self.strips: list[Strip] = []
-        self.left = [plate.number for plate in problem.plates]
+        self.left = [plate.number if with_limited or plate.number is None else 0 for plate in problem.plates]
 
     def place_all(self, number: int, sides: list[tuple[int, int]]) -> None:
         """Place all copies of a piece; where one did not fit, the next ones need not be tried."""
@@ -90,7 +91,16 @@ class Packing:
 
 
 def plan_by_strips(problem: CuttingProblem) -> ProblemPlan:
-    packing = Packing(problem)
+    """Return the cheaper of two plans: with what there is only so much of first, and without it."""
+    plan = _plan(problem, Packing(problem))
+    if {plate.number is None for plate in problem.plates} == {True, False}:
+        with suppress(NoPlate):
+            other = _plan(problem, Packing(problem, with_limited=False))
+            return min(plan, other, key=lambda each: each.cost(problem))
+    return plan
+
+
+def _plan(problem: CuttingProblem, packing: Packing) -> ProblemPlan:
     sides = [_sides(piece) for piece in problem.pieces]
     for number in sorted(range(len(sides)), key=lambda number: sides[number][0][::-1], reverse=True):
         packing.place_all(number, sides[number])

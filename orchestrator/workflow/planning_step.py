@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 from django.db import transaction
 
@@ -17,7 +18,7 @@ from orchestrator.cutting.orders import cutting_order
 from orchestrator.cutting.problem import CuttingOrder, OrderPlan
 from orchestrator.cutting.solution import write_solution
 from orchestrator.cutting.solving import OptimiserBusy, Progress, missing, solve
-from orchestrator.cutting.stock import StockTaken, has_its_stock, plates_in_stock, reserve
+from orchestrator.cutting.stock import StockTaken, cheaper, has_its_stock, plates_in_stock, reserve
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.models import Job
@@ -47,11 +48,13 @@ def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         raise JobError(Code.OPTIMISER_MISSING, reason)
     planning = {"task": task, "since": database_time().isoformat(), "seconds": SECONDS}
     job.note(planning=planning)
-    if rules.stock:
-        order = cutting_order(source, rules, plates_in_stock(source, rules))
     try:
         with named_errors():
-            plan = solve(order, seconds=SECONDS, keep_alive=keep_alive, report=progress_note(job, planning))
+            run = partial(solve, keep_alive=keep_alive, report=progress_note(job, planning))
+            if rules.stock:
+                order, plan = solve_with_stock(order, cutting_order(source, rules, plates_in_stock(source, rules)), run)
+            else:
+                plan = run(order, seconds=SECONDS)
     except OptimiserBusy:
         job.note(planning=None)
         return ASK_FOR_PLACE_AFTER
@@ -61,6 +64,22 @@ def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         job.note(planning=None)
         return timedelta(0)  # to plan with what is left
     return None
+
+
+def solve_with_stock(
+    plain: CuttingOrder, stocked: CuttingOrder, run: Callable[..., OrderPlan]
+) -> tuple[CuttingOrder, OrderPlan]:
+    """Plan with what is in stock, and without it: that is planned sooner, and uses no offcuts for nothing."""
+    if stocked == plain:
+        return plain, run(plain, seconds=SECONDS)
+    without = None
+    try:
+        without = run(plain, seconds=SECONDS / 3)
+    except OptimiserBusy:
+        raise
+    except JobError:
+        pass  # a part fits only what is in stock
+    return stocked, cheaper(stocked, run(stocked, seconds=SECONDS * 2 / 3), without)
 
 
 @contextmanager

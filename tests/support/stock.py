@@ -6,7 +6,8 @@ from typing import Any
 
 from kilit.database.sql import read_rows
 from orchestrator.cutting.problem import CuttingOrder, OrderPlan
-from orchestrator.cutting.strips import plan_by_strips
+from orchestrator.cutting.strips import NoPlate, plan_by_strips
+from orchestrator.errors import Code, JobError
 from orchestrator.models import BoardKind, Job, StockItem
 from orchestrator.workflow import planning_step, stock
 from tests.support.cutting_jobs import GOVDE, make_job, new_job
@@ -39,7 +40,10 @@ def plan_quickly(monkeypatch: Any) -> None:
     """Plan by strips in place of the solver, in milliseconds."""
 
     def solve(order: CuttingOrder, **_options: Any) -> OrderPlan:
-        return OrderPlan(tuple(map(plan_by_strips, order.problems)))
+        try:
+            return OrderPlan(tuple(map(plan_by_strips, order.problems)))
+        except NoPlate as error:
+            raise JobError(Code.VALIDATION, str(error)) from None
 
     monkeypatch.setattr(planning_step, "missing", lambda: "")
     monkeypatch.setattr(planning_step, "solve", solve)

@@ -102,6 +102,23 @@ def test_what_is_of_another_material_or_too_small_is_left(material) -> None:
     assert rest.status == "AVAILABLE"
 
 
+def test_an_offcut_that_saves_no_board_is_left() -> None:
+    kind, rest = kind_of_board(1), offcut()
+
+    planned({**SMALL, "quantity": 3})
+
+    rest.refresh_from_db()
+    assert (rest.status, in_state(board=kind)) == ("AVAILABLE", {"RESERVED": 1})
+
+
+def test_a_part_that_only_a_board_in_stock_takes_is_cut_from_it() -> None:
+    longer = kind_of_board(1, length_mm=3660, width_mm=1830)
+
+    planned({**HALF, "length_cm": 320})
+
+    assert in_state(board=longer) == {"RESERVED": 1}
+
+
 def test_a_cancelled_job_gives_back_and_is_planned_again_after_a_retry() -> None:
     kind, rest = kind_of_board(1), offcut()
     job = planned(SMALL)

@@ -26,6 +26,7 @@ from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, CUTTING_JOBS, GOVDE, make_job, page_of
 from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import due_again, player, work_until
+from tests.support.stock import RULES, SMALL, in_state, kind_of_board, offcut, stock_adds_up
 from tests.support.waiting import wait_for_the_end, wait_until
 
 pytestmark = [
@@ -67,6 +68,19 @@ def test_an_order_of_several_materials_goes_from_parts_to_done_without_optiplann
     assert figures_of(job).boards_m2 > figures_of(job).parts_m2
     assert list(shop.imports.iterdir()) == list(shop.inbox.iterdir()) == []
     assert states(job) == ["NEW", "PREPARED", "OPTI_DONE", "XML_READY"]
+
+
+def test_the_optimiser_takes_an_offcut_where_it_saves_a_board(shop, rules_file, monkeypatch) -> None:
+    rules_file.write_text(RULES)
+    monkeypatch.setattr(planning_step, "SECONDS", 6)
+    rest, kind = offcut(), kind_of_board(9)
+
+    planned(ordered(parts=[{**SMALL, "quantity": 3}]))
+    assert (in_state(board=None), in_state(board=kind)) == ({"AVAILABLE": 1}, {"AVAILABLE": 8, "RESERVED": 1})
+
+    job = planned(ordered(order_id="S-2", parts=[SMALL]))
+    rest.refresh_from_db()
+    assert (rest.job, stock_adds_up()) == (job, [])
 
 
 def test_where_there_is_a_saw_it_takes_the_plan(floor) -> None:
