@@ -16,7 +16,8 @@ from kilit.audit.run import audit
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Activity, Event
-from orchestrator.models import BoardKind, Job, StockItem
+from orchestrator.models import BoardKind, Job, SolutionFile, StockItem
+from orchestrator.optiplanning.solution import plan_of
 from orchestrator.workflow import decisions, planning_step, stock
 from orchestrator.workflow.by_hand import cut_by_hand
 from orchestrator.workflow.runner import tick
@@ -229,6 +230,10 @@ def test_two_plans_never_have_the_same_offcut(transactional_db, monkeypatch, in_
     assert list(Event.objects.of(rest).filter(to_state="RESERVED").values_list("details__verb", flat=True)) == [
         "reserve"
     ]
+    plates = [
+        pattern.length for file in SolutionFile.objects.all() for pattern in plan_of(file.pk, file.sha256).patterns
+    ]
+    assert sorted(plates) == [1300, 2800]
     assert stock_adds_up() == []
 
 
