@@ -195,7 +195,7 @@ SETTLE = """
 
 
 def stock_follows() -> pgtrigger.Trigger:
-    """Settle a job's stock in the statement that ends the job, whoever sends it.
+    """Settle a job's stock in the statement that ends the job, also if that comes from psql.
 
     A job that is done books what it has reserved, and the boards that it lacked if they have come, and leaves its
     offcuts. One that has failed gives back what it has, unless the saw may have cut some of it.

@@ -80,10 +80,10 @@ def visit_pages(world: World, pages: list[Door], identities: list[Identity], *, 
     """
     stranger, viewer, operator, admin, owner, superuser = identities
     by_viewer, by_admin = visit(world, pages, [viewer]), visit(world, pages, [admin])
-    opened = [{each.door for each in visits if infer and each.outcome == ALLOWED} for visits in (by_viewer, by_admin)]
-    known = set(pages).intersection(*opened)
-    inferred = [Visit(door, operator, ALLOWED, frozenset()) for door in known]
-    by_operator = visit(world, [page for page in pages if page not in known], [operator])
+    allowed = [{each.door for each in visits if infer and each.outcome == ALLOWED} for visits in (by_viewer, by_admin)]
+    shared_pages = set(pages).intersection(*allowed)
+    inferred = [Visit(page, operator, ALLOWED, frozenset()) for page in shared_pages]
+    by_operator = visit(world, [page for page in pages if page not in shared_pages], [operator])
     others = [*visit(world, pages, [stranger]), *by_viewer, *by_operator, *inferred, *by_admin]
     by_owner = visit(world, pages, [owner])
     refused = [each.door for each in by_owner if each.outcome != ALLOWED]

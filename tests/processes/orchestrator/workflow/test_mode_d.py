@@ -197,7 +197,7 @@ MOMENTS: dict[str, Callable[[Path], bool]] = {
 @pytest.mark.parametrize("killed", ["solver", "guardian"])
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_job_whose_solver_is_killed_gets_a_plan_and_ends(shop, monkeypatch, moment, killed) -> None:
-    """Whoever kills it: the best plan so far is taken, at worst the one by strips."""
+    """The best plan so far is taken, at worst the one by strips."""
     started: dict[str, psutil.Process] = {}
     made: list[tuple[Any, Any]] = []
     run, solve = solving.run_program, planning_step.solve
