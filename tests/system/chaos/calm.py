@@ -124,11 +124,8 @@ def wait_for_the_end(stage: Stage, world: dict[str, Any], client: Client) -> lis
 
 def hasten(rules: Path) -> None:
     """Let the factory wait less: orders whose solution never comes follow each other through the only slot."""
-    shortened = json.loads(rules.read_text())
-    shortened["timeouts"] = {name: min(minutes, LONGEST_WAIT) for name, minutes in shortened["timeouts"].items()}
-    hastened = rules.with_suffix(".new")
-    hastened.write_text(json.dumps(shortened))
-    hastened.replace(rules)
+    waits = json.loads(rules.read_text())["timeouts"]
+    office.change_rules(rules, timeouts={name: min(minutes, LONGEST_WAIT) for name, minutes in waits.items()})
 
 
 def is_alone() -> bool:
@@ -145,13 +142,14 @@ def is_alone() -> bool:
 
 
 def take_turn(world: dict[str, Any], client: Client) -> None:
-    """Let waiting times pass, sweep, and have a script send what is left."""
+    """Let waiting times pass, sweep, and have people cut and a script send what is left."""
     leaps.make_due()
     for name in TAKEN_BACK:
         run(name)
     with acting_as("sweep:chaos"):
         Conversion.objects.cap()
         Adjustment.objects.cap()
+    office.cut_the_rest()
     ack(world, client, export(world, client, limit=200))
 
 

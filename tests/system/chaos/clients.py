@@ -151,7 +151,7 @@ def pdf(world: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 
 def order(rng: random.Random, number: int) -> dict[str, Any]:
-    """Return an order; some wait for a person: of a stranger, or started by the operator."""
+    """Return an order; some wait for a person: of a stranger, or started by the operator. Some need no OptiPlanning."""
     part: dict[str, Any] = {
         "id": "p1",
         "part_type": "GOVDE",
@@ -166,7 +166,9 @@ def order(rng: random.Random, number: int) -> dict[str, Any]:
     if wish := rng.choice(WISHES):
         part["desc1"] = wish
     phone = STRANGER if rng.random() < 0.1 else KNOWN
-    mode = "C" if rng.random() < 0.1 else "A"
+    (mode,) = rng.choices("ACD", (8, 1, 1))
+    if mode == "D":  # of two or three boards, which people may cut one by one
+        part["quantity"] *= 14
     return {"order_id": f"CHAOS-{uuid4()}", "customer_phone": phone, "opti_mode": mode, "parts": [part]}
 
 

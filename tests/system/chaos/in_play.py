@@ -4,6 +4,7 @@ import time
 
 from django.db import Error, connection
 
+from orchestrator.cutting.solving import missing
 from tests.system.chaos import leaps
 from tests.system.chaos.questions import rows
 
@@ -30,13 +31,24 @@ PARTS = {
     "conversions erased": "SELECT count(*) FROM offline_conversion_queue WHERE erased_at IS NOT NULL",
     "orders from sheets": "SELECT count(*) FROM orchestrator_orderfile",
     "orders from drafts": "SELECT count(*) FROM orchestrator_orderdraft WHERE job_id IS NOT NULL",
-    "orders delivered to the saw": "SELECT count(*) FROM orchestrator_job WHERE status = 'DONE'",
+    "orders delivered to the saw": "SELECT count(*) FROM orchestrator_job WHERE status = 'DONE' AND NOT by_hand",
+    "orders cut by hand": "SELECT count(*) FROM orchestrator_job WHERE status = 'DONE' AND by_hand",
     "unknown handovers answered": """SELECT count(*) FROM lock_event
         WHERE queue = 'cutting_job' AND details->>'verb' IN ('confirm_cut', 'hand_over')""",
     "documents": "SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'",
     "papers of orders": """SELECT count(*) FROM pdfjobs_pdfjob p JOIN orchestrator_job j
         ON p.payload::text LIKE '%%' || j.order_id || '%%'""",
 }
+STOCK_MOVES = "SELECT count(*) FROM lock_event WHERE queue = 'stock_item' AND details->>'verb'"
+OF_THE_OPTIMISER = {
+    "plans of the built-in optimiser": """SELECT count(*) FROM lock_event
+        WHERE queue = 'cutting_job' AND details->>'verb' = 'plan'""",
+    "boards and offcuts booked": f"{STOCK_MOVES} IN ('book', 'use')",
+    "boards and offcuts given back": f"{STOCK_MOVES} = 'give_back'",
+    "offcuts left by orders": "SELECT count(*) FROM orchestrator_stockitem WHERE made_by_id IS NOT NULL",
+}
+if not missing():
+    PARTS |= OF_THE_OPTIMISER
 OF_SITE = "JOIN ociqueue_site s ON s.id = r.site_id WHERE"
 DONE = "r.status = 'COMPLETED' AND r.attempt_count > 0 AND s.sync_method ="
 SHORTHAND = {

@@ -1,19 +1,24 @@
-"""What people do with rows that have ended, and with orders: correct, erase, type drafts, print, ask at the saw."""
+"""What people do with rows that have ended, and with orders and the store: correct, erase, type drafts, print, cut."""
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from django.contrib.auth.models import User
 
 from config.papers.console import request_pdf
+from kilit.lock.audit import acting_as
 from kilit.lock.identity import uuid7
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, IdentifierKind, Site
 from ociqueue.operating.erasure import Person, forget
 from orchestrator.drafts.sending import save_draft, send_draft
-from orchestrator.models import Job
-from orchestrator.planning.rules import current_rules
+from orchestrator.models import BoardKind, Job, StockItem
+from orchestrator.planning.rules import current_rules, rules_path
+from orchestrator.workflow import stock
+from orchestrator.workflow.by_hand import boards_of, cut_by_hand
 from tests.system.chaos.clients import Client, order, person
 
 PAPERS = ("cutting_sheet", "labels")
@@ -65,3 +70,48 @@ def ask_at_the_saw(rng: random.Random, service: Client) -> None:
     for pk in Job.objects.of_unknown_handover().values_list("pk", flat=True):
         verb = rng.choice(["confirm-cut", "hand-over"])
         service.ask("POST", f"/jobs/{pk}/{verb}", {"reason": "chaos"})
+
+
+def change_rules(path: Path, **entries: Any) -> None:
+    """Change some of the rules at once: processes read them at every moment."""
+    changed = path.with_suffix(".new")
+    changed.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+    changed.replace(path)
+
+
+def decide_who_cuts(rng: random.Random, _: Any) -> None:
+    """Let people cut what is planned now, or leave it to the saw."""
+    change_rules(rules_path(), cutBy="hand" if rng.random() < 0.3 else "saw")
+
+
+def cut_some(rng: random.Random, service: Client) -> None:
+    """Cut the boards of orders that no saw takes, all or the first of them; cancel a few."""
+    for job in Job.objects.with_people().order_by("?")[:3]:
+        if rng.random() < 0.3 and not job.boards_cut:
+            service.ask("POST", f"/jobs/{job.pk}/cancel", {"reason": "chaos"})
+        else:
+            boards = rng.randint(max(1, job.boards_cut), max(boards_of(job), job.boards_cut))
+            service.ask("POST", f"/jobs/{job.pk}/cut-by-hand", {"by": "Mehmet", "boards": boards})
+
+
+def cut_the_rest() -> None:
+    """Cut all that waits for people."""
+    for pk in Job.objects.with_people().values_list("pk", flat=True):
+        with acting_as("operator:chaos"):
+            cut_by_hand(pk)
+
+
+def keep_the_store(rng: random.Random, _: Any) -> None:
+    """Receive boards, take some out, count them wrongly, and undo what was taken out or booked."""
+    kind = BoardKind.objects.get()
+    on_hand = StockItem.objects.filter(board=kind).on_hand().count()
+    gone = StockItem.objects.filter(status__in=["SCRAPPED", "USED"]).order_by("?").first()
+    match rng.choice(["receive", "take out", "count", "undo"]):
+        case "receive":
+            stock.receive(kind, rng.randint(1, 3))
+        case "take out":
+            stock.take_out(kind, 1)
+        case "count":
+            stock.count(kind, max(0, on_hand + rng.choice([-1, 1])), expected=on_hand)
+        case "undo" if gone:
+            gone.move("restore" if gone.status == "SCRAPPED" else "put_back", job=None)

@@ -32,6 +32,7 @@ from ociqueue.intake.adjustments import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.script import acknowledge
 from orchestrator.errors import JobError
+from orchestrator.workflow.stock import StockRefused
 from pdfjobs.models import PdfJob
 from tests.system.chaos import office
 from tests.system.chaos.clients import Client
@@ -46,8 +47,8 @@ BULK = [
     ("pdf", "retry", "failed"),
     ("pdf", "expire", "failed"),
 ]
-# Refusals that an operator may get: a job that is not printable, a row that has moved on.
-EXPECTED = (PaperRefused, MoveRefused, JobError)
+# Refusals that an operator may get: a job that is not printable, a row that has moved on, boards that jobs have.
+EXPECTED = (PaperRefused, MoveRefused, JobError, StockRefused)
 # What talks to others is rung, not run here.
 CHORES = sorted(set(sweeps) - {"oci_upload", "oci_verdicts"})
 
@@ -116,6 +117,7 @@ ROLES = {
         *(act_on_conversions, act_on_conversions, adjust_some, adjust_some, act_on_adjustments),
         *(act_on_pdfs, act_on_orders, act_in_bulk),
         *(office.correct_some, office.forget_someone, office.send_a_draft, office.print_a_paper, office.ask_at_the_saw),
+        *(office.decide_who_cuts, office.cut_some, office.cut_some, office.keep_the_store),
     ],
     "sweeper": [sweep],
 }

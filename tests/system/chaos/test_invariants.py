@@ -126,6 +126,7 @@ def test_each_broken_rule_is_found(check, world, past_the_guards) -> None:
 
 BROKEN_OUTSIDE: list[tuple[Any, str]] = [
     (outside.each_order_is_delivered_once, f"{DONE}, error_code = ''"),
+    (outside.each_order_is_delivered_once, "UPDATE orchestrator_job SET by_hand = true"),
     (outside.each_document_has_its_file, "UPDATE pdfjobs_pdfjob SET artifact_key = 'pdfs/else.pdf'"),
     (outside.each_document_has_its_file, "UPDATE pdfjobs_pdfjob SET artifact_digest = 'else'"),
     (

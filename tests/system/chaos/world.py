@@ -121,12 +121,25 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: Web
     # A short run has less patience, but enough for a machine that is busy with other tests.
     patience = min(max(seconds / 30, 0.4), 1)
     waits = {name: minutes * patience for name, minutes in LONGEST_WAITS.items()}
-    (folder / "rules.json").write_text(json.dumps({**rules, **IMPATIENT, "timeouts": waits}))
+    (folder / "rules.json").write_text(json.dumps({**rules, **IMPATIENT, "timeouts": waits, "stock": {}}))
     (folder / "ledger").mkdir()
     (folder / "logs").mkdir()
     (folder / "world.json").write_text(json.dumps(world))
+    fill_the_store()
     heap_up(world, sites, service, rng=random.Random(seed), seconds=seconds)
     return world
+
+
+def fill_the_store() -> None:
+    """Bring few boards and offcuts of what clients order, so that plans compete for them."""
+    from orchestrator.models import BoardKind, StockItem
+    from orchestrator.workflow import stock
+
+    of_orders = {"material_code": "MDF-18-BYZ", "color": "Beyaz", "thickness_mm": 18}
+    kind = BoardKind.objects.create(**of_orders, length_mm=2800, width_mm=2100, place="R1", least=2)
+    stock.receive(kind, 4)
+    for length in (1300, 900):
+        StockItem(**of_orders, length_mm=length, width_mm=800, place="R2").save()
 
 
 def subscribe(receiver: WebhookReceiver, site: str) -> None:
