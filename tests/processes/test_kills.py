@@ -50,7 +50,7 @@ from tests.support.fixtures.uploads import _google, api_site, google, make_api_s
 from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
 from tests.support.kills import KILLED, Scene, after, before, die
 from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
-from tests.support.planner_scene import Planner
+from tests.support.planner_scene import CutByHand, Planner, PlannerWithStock
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import database_url
 
@@ -380,12 +380,14 @@ SCENES = (
     Draft,
     Runner,
     Planner,
+    PlannerWithStock,
+    CutByHand,
 )
 
 
 @pytest.mark.parametrize(
     ("scene", "point"),
-    [pytest.param(scene, point, id=f"{scene.__name__} {point}") for scene in SCENES for point in scene.points],
+    [case for scene in SCENES for case in scene.cases()],
 )
 def test_nothing_is_lost_or_done_twice_after_the_death_of(
     scene: type[Scene], point: str, request: pytest.FixtureRequest

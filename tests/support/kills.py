@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, ClassVar
 
+import pytest
 from django.db import connections
 
 from tests.support.waiting import PATIENCE
@@ -66,7 +67,12 @@ class Scene:
     """A kind of work that dies at a point; `get` gets a fixture."""
 
     points: ClassVar[dict[str, Point]]
+    marks: ClassVar[tuple[Any, ...]] = ()
     work: Callable[[], Any]
+
+    @classmethod
+    def cases(cls) -> list[Any]:
+        return [pytest.param(cls, point, id=f"{cls.__name__} {point}", marks=cls.marks) for point in cls.points]
 
     def __init__(self, get: Callable[[str], Any], point: str) -> None:
         """Prepare what is there before."""

@@ -1,20 +1,23 @@
-"""The built-in optimiser and its runner, killed at each step (tests/processes/test_kills.py)."""
+"""The built-in optimiser, its runner and those who cut by hand, killed at each step (tests/processes/test_kills.py)."""
 
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 
 from kilit.lock.models import Event
 from orchestrator.cutting import solving
+from orchestrator.models.by_hand import CutByHandQuerySet
 from orchestrator.workflow import planning_step, watching
 from orchestrator.workflow.by_hand import cut_by_hand
 from tests.support.cutting_jobs import make_job
 from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import at_the_move_out_of, let_leases_lapse, work_until
 from tests.support.kills import Scene, after, before
+from tests.support.stock import SMALL, in_state, kind_of_board, offcut, stock_adds_up
 
 
 class Planner(Scene):
@@ -29,13 +32,16 @@ class Planner(Scene):
     }
     work = staticmethod(lambda: watching.watch(threading.Event()))
 
+    marks: ClassVar[tuple[Any, ...]] = (pytest.mark.nightly,)  # by day with a store, which does all of it and more
+    rules: ClassVar[dict[str, Any]] = {**SHIPPED, "cutBy": "hand"}
+
     def __init__(self, get: Callable[[str], Any], point: str) -> None:
         if solving.missing():
             pytest.skip("there is no optimiser here")
         for name in ("customer", "floor"):
             get(name)
-        get("rules_file").write_text(json.dumps({**SHIPPED, "cutBy": "hand"}))
-        self.job = make_job(opti_mode="D")
+        get("rules_file").write_text(json.dumps(self.rules))
+        self.job = make_job(opti_mode="D", parts=[SMALL])
 
     def go_on(self) -> None:
         let_leases_lapse()
@@ -46,3 +52,50 @@ class Planner(Scene):
         assert cut_by_hand(self.job.pk, by="Mehmet").status == "DONE"
         moves = [event.to_state for event in Event.objects.of(self.job) if event.from_state != event.to_state]
         assert moves == ["NEW", "PREPARED", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
+
+
+class PlannerWithStock(Planner):
+    """No plan reserves twice, and what a job has is booked once."""
+
+    points: ClassVar = {
+        **Planner.points,
+        "before it plans without stock": before(planning_step, "solve"),
+        "between the plans without and with stock": after(planning_step, "solve"),
+        "before it reserves": before(planning_step, "reserve"),
+        "after it reserved, before the plan is stored": after(planning_step, "reserve"),
+    }
+    marks: ClassVar = ()
+    rules: ClassVar = {**Planner.rules, "stock": {}}
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        super().__init__(get, point)
+        get("monkeypatch").setattr(planning_step, "SECONDS", 6)
+        kind_of_board(2)
+        self.rest = offcut()
+
+    def go_on(self) -> None:
+        assert stock_adds_up() == []
+        super().go_on()
+
+    def prove(self) -> None:
+        assert in_state() == {"AVAILABLE": 2, "RESERVED": 1}
+        super().prove()
+        self.rest.refresh_from_db()
+        assert (self.rest.status, self.rest.job) == ("USED", self.job)
+        assert [event.to_state for event in Event.objects.of(self.rest)] == ["AVAILABLE", "RESERVED", "USED"]
+        assert stock_adds_up() == []
+
+
+class CutByHand(PlannerWithStock):
+    """Who says that it is cut may die, too: then it is cut, booked and left its offcuts, or none of it."""
+
+    points: ClassVar = {
+        "before the boards are noted": before(CutByHandQuerySet, "note_boards"),
+        "after the boards are noted": after(CutByHandQuerySet, "note_boards"),
+        "before it commits the end": after(CutByHandQuerySet, "finish_by_hand"),
+    }
+
+    def __init__(self, get: Callable[[str], Any], point: str) -> None:
+        super().__init__(get, point)
+        work_until(self.job, "XML_READY")
+        self.work = partial(cut_by_hand, self.job.pk, by="Ayşe")  # type: ignore[assignment]
