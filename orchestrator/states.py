@@ -166,6 +166,8 @@ STOCK = Lifecycle(
         "reserve": move(StockState.AVAILABLE, to=StockState.RESERVED, by=By.ROW),
         # The job was cancelled, failed before anything was cut, or is planned again.
         "give_back": move(StockState.RESERVED, to=StockState.AVAILABLE, by=By.ROW),
+        # The job failed when it was cut in part, and an operator knows that this is still there.
+        "release": move(StockState.RESERVED, to=StockState.AVAILABLE, by=By.OPERATOR),
         # The job is done.
         "book": move(StockState.RESERVED, to=StockState.USED, by=By.ROW),
         # The job is done, and was planned with more boards than there were then.

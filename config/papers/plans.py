@@ -6,31 +6,17 @@ from collections.abc import Iterator
 from orchestrator.cutting.orders import MOST_PIECES
 from orchestrator.cutting.sequence import Cut, sequence_of
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import CutPattern, Rectangle, part_name, whole_plan_of
+from orchestrator.optiplanning.solution import CutPattern, Rectangle, part_name, whole_patterns_of
 from orchestrator.schemas.orders import Order, Part
 from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_CUTS, MOST_PLACED
 
 Piece = tuple[Part, int, int]  # of the order: its part, which of the part's pieces it is, its number among the labels
 
 
-def patterns_of(job: Job) -> list[CutPattern]:
-    """Return all boards of a job's solution; none if it has no solution, or one that is too large."""
-    if not job.xml_sha256:
-        return []
-    files = job.solution_files.order_by("name").values_list("pk", "sha256")
-    plans = [whole_plan_of(pk, sha256) for pk, sha256 in files]
-    return [
-        pattern
-        for plan in plans
-        for pattern in (plan.patterns if plan and not plan.is_cut_short else [])
-        if pattern.parts
-    ]
-
-
 def board_plans(job: Job) -> list[dict[str, object]]:
     """Return the boards as a cutting sheet draws them, as many as a document takes."""
     boards, parts, room = [], 0, MOST_PLACED
-    for pattern in patterns_of(job)[:MOST_BOARDS]:
+    for pattern in whole_patterns_of(job)[:MOST_BOARDS]:
         sequence = sequence_of(pattern)
         parts += len(pattern.parts)
         if parts > room or len(pattern.drops) > room:
@@ -66,7 +52,7 @@ def _size(millimetres: float) -> str:
 
 def label_pieces(job: Job, order: Order, wanted: range) -> list[Piece]:
     """Return the wanted pieces, in the order of cutting if the solution has exactly those of the order."""
-    patterns = patterns_of(job)
+    patterns = whole_patterns_of(job)
     cut: Counter[str] = Counter()
     for pattern in patterns:
         for part in pattern.parts:

@@ -50,6 +50,7 @@ STORY = Story(
         "take_out": gettext_lazy("Taken out by %(who)s"),
         "restore": gettext_lazy("Put back into stock by %(who)s"),
         "put_back": gettext_lazy("Put back unused by %(who)s"),
+        "release": gettext_lazy("Given back by %(who)s"),
         "PLACED": gettext_lazy("Put in another place by %(who)s"),
     }
 )
@@ -248,9 +249,14 @@ def move_item(verb: str, model_admin: "StockItemAdmin", request: HttpRequest, it
         )
     try:
         with for_reason(form.cleaned_data["reason"]):
-            item.move(verb, job=None)
+            if verb == "release":
+                stock.release(item)
+            else:
+                item.move(verb, job=None)
     except MoveRefused:
         messages.warning(request, _("Nothing was changed: it is in another state by now."))
+    except StockRefused as refused:
+        messages.warning(request, str(refused))
     return None
 
 
@@ -295,6 +301,7 @@ MOVES = {
     "take_out": gettext_lazy("Take out"),
     "restore": gettext_lazy("It is there after all"),
     "put_back": gettext_lazy("Put back unused"),
+    "release": gettext_lazy("Give back"),
 }
 
 
@@ -345,6 +352,7 @@ class StockItemAdmin(StockAdmin, ReadOnlyAdmin):
         links: list[tuple[str, StrOrPromise]] = []
         if self.has_operate_permission(request):
             verbs = [verb for verb in MOVES if item.status in STOCK.moves[verb].sources]
+            verbs = [verb for verb in verbs if verb != "release" or stock.can_be_released(item)]
             links = [(self.address(verb, item.pk), MOVES[verb]) for verb in verbs]
             links.append((self.address("place", item.pk), _("Place")))
         return page(

@@ -2,12 +2,15 @@
 
 The rows are reserved in the transaction that stores the plan. Of two plans with the same offcut, one stores nothing and
 is made again. What becomes of them when the job ends is decided by a trigger (`orchestrator.models.stock`).
+
+OptiPlanning is offered nothing: it plans with plates of its own. Its solution reserves boards of the same size.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 from django.db.models import Count, F, Q
@@ -16,11 +19,13 @@ from kilit.lock.identity import uuid7
 from orchestrator.cutting.orders import TENTHS, Material, plate_cost, tenths, whole_plate
 from orchestrator.cutting.problem import CuttingOrder, CuttingProblem, Drop, OrderPlan, Plate
 from orchestrator.models import BoardKind, Job, StockItem
+from orchestrator.optiplanning.solution import CutPattern, part_name
 from orchestrator.schemas.orders import Order, PlateSize
 from orchestrator.schemas.rules import Rules, StockRules
 from orchestrator.states import StockState
 
 OFFCUT, BOARD = "offcut", "board"
+MOST_OFFCUTS = 2_000  # that a job leaves
 MOST_SIZES = 12  # of offcuts of a material: with more plates to choose from, the solver finds less
 OFFCUTS_CHEAPER = 10  # a plan may use some in place of a board, and uses none for nothing
 BOARDS_CHEAPER = 2  # than a plate that is not in stock
@@ -81,25 +86,60 @@ def cheaper(stocked: CuttingOrder, plan: OrderPlan, without: OrderPlan | None) -
     return OrderPlan(tuple(plans))
 
 
-def reserve(job: Job, order: CuttingOrder, plan: OrderPlan, rules: StockRules) -> dict[str, Any]:
-    """Reserve what a plan cuts, and return that with its offcuts, to be kept with the plan.
+@dataclass(frozen=True)
+class Panels:
+    """Boards or offcuts of one material and size."""
 
-    Boards that are not there are no reason to make another plan: they are missing until they come. StockTaken, if
-    something that there is only so much of has gone to another plan.
+    material: Material
+    length_mm: Decimal
+    width_mm: Decimal
+    number: int = 1
+    is_offcut: bool = False
+    is_limited: bool = False  # there were only so many for the plan to use
+
+
+def reserve(job: Job, order: CuttingOrder, plan: OrderPlan, rules: StockRules) -> dict[str, Any]:
+    """Reserve what a plan cuts, and return that with its offcuts, to be kept with the plan."""
+    return _reserve(job, _used(order, plan), _left(order, plan), rules)
+
+
+def reserve_boards(job: Job, order: Order, patterns: Iterable[CutPattern], rules: StockRules) -> dict[str, Any]:
+    """Do the same for a solution of OptiPlanning: its parts tell of what material a board is."""
+    materials = {part.id: (part.material_code, part.color, part.thickness_mm) for part in order.parts}
+    used, left = Counter[tuple[Material, Decimal, Decimal]](), []
+    for pattern in patterns:
+        names = map(part_name, pattern.parts)
+        if material := next((materials[name] for name in names if name in materials), None):
+            length, width = sorted(map(_decimal, (pattern.length, pattern.width)), reverse=True)
+            used[material, length, width] += pattern.boards
+            sizes = [(_decimal(drop.length), _decimal(drop.width)) for drop in pattern.drops]
+            left += [Panels(material, *size, pattern.boards) for size in sizes]
+    return _reserve(job, [Panels(*size, number) for size, number in used.items()], left, rules)
+
+
+def _decimal(millimetres: float) -> Decimal:
+    return Decimal(f"{millimetres:.1f}")
+
+
+def _reserve(job: Job, used: Iterable[Panels], left: Iterable[Panels], rules: StockRules) -> dict[str, Any]:
+    """Boards that are not there stop nothing: they are missing until they come.
+
+    StockTaken, if something that there is only so much of has gone to another plan.
     """
     StockItem.objects.filter(job=job).move("give_back", job=None)
     reserved, missing = 0, []
-    for problem, number, plate in _used(order, plan):
-        size = {"length_mm": Decimal(plate.length) / TENTHS, "width_mm": Decimal(plate.width) / TENTHS}
-        same = _of(problem) & Q(**size)
-        rows = StockItem.objects.filter(same, board__isnull=plate.name == OFFCUT)
-        taken = len(rows.take("reserve", limit=number, order=("id",), job=job))
-        if taken < number and plate.number is not None:
+    for panels in used:
+        code, color, thickness = panels.material
+        same = Q(material_code=code, color=color, thickness_mm=thickness)
+        same &= Q(length_mm=panels.length_mm, width_mm=panels.width_mm)
+        rows = StockItem.objects.filter(same, board__isnull=panels.is_offcut)
+        taken = len(rows.take("reserve", limit=panels.number, order=("id",), job=job))
+        if taken < panels.number and panels.is_limited:
             raise StockTaken
         reserved += taken
-        if taken < number and (kind := BoardKind.objects.filter(same).values_list("pk", flat=True).first()):
-            missing.append({"board": kind, "number": number - taken})
-    return {"reserved": reserved, "missing": missing, "offcuts": list(_offcuts(order, plan, rules))}
+        if taken < panels.number and (kind := BoardKind.objects.filter(same).values_list("pk", flat=True).first()):
+            missing.append({"board": kind, "number": panels.number - taken})
+    return {"reserved": reserved, "missing": missing, "offcuts": list(islice(_offcuts(left, rules), MOST_OFFCUTS))}
 
 
 def has_its_stock(job: Job) -> bool:
@@ -108,30 +148,41 @@ def has_its_stock(job: Job) -> bool:
     return not stock or job.stock.filter(status=StockState.RESERVED).count() == stock["reserved"]
 
 
-def _used(order: CuttingOrder, plan: OrderPlan) -> Iterator[tuple[CuttingProblem, int, Plate]]:
+def _used(order: CuttingOrder, plan: OrderPlan) -> Iterator[Panels]:
     for problem, solved in zip(order.problems, plan.problems, strict=True):
         plates = Counter[int]()
         for board in solved.boards:
             plates[board.plate] += board.copies
         for index, number in sorted(plates.items()):
-            yield problem, number, problem.plates[index]
+            plate = problem.plates[index]
+            is_offcut, is_limited = plate.name == OFFCUT, plate.number is not None
+            yield Panels(_material(problem), *_millimetres(plate), number, is_offcut, is_limited)
 
 
-def _of(problem: CuttingProblem) -> Q:
-    return Q(material_code=problem.material_code, color=problem.color, thickness_mm=problem.thickness)
-
-
-def _offcuts(order: CuttingOrder, plan: OrderPlan, rules: StockRules) -> Iterator[dict[str, str]]:
-    """Yield a row for each, with its id, so that its label can be printed before it is cut."""
+def _left(order: CuttingOrder, plan: OrderPlan) -> Iterator[Panels]:
     for problem, solved in zip(order.problems, plan.problems, strict=True):
         for board in solved.boards:
-            for drop in board.drops * board.copies:
-                length, width = _millimetres(drop)
-                if rules.keeps(length, width):
-                    material = {"material_code": problem.material_code, "color": problem.color}
-                    sizes = {"thickness_mm": problem.thickness, "length_mm": length, "width_mm": width}
-                    yield {"id": str(uuid7()), **material, **{name: str(size) for name, size in sizes.items()}}
+            for drop in board.drops:
+                yield Panels(_material(problem), *_millimetres(drop), board.copies)
 
 
-def _millimetres(drop: Drop) -> tuple[Decimal, Decimal]:
-    return Decimal(drop.length) / TENTHS, Decimal(drop.width) / TENTHS
+def _material(problem: CuttingProblem) -> Material:
+    return problem.material_code, problem.color, problem.thickness
+
+
+def _offcuts(left: Iterable[Panels], rules: StockRules) -> Iterator[dict[str, str]]:
+    """Yield a row for each, with its id, so that its label can be printed before it is cut."""
+    for panels in left:
+        code, color, thickness = panels.material
+        sizes = {"thickness_mm": thickness, "length_mm": panels.length_mm, "width_mm": panels.width_mm}
+        for _number in range(panels.number if rules.keeps(panels.length_mm, panels.width_mm) else 0):
+            yield {
+                "id": str(uuid7()),
+                "material_code": code,
+                "color": color,
+                **{name: str(size) for name, size in sizes.items()},
+            }
+
+
+def _millimetres(side: Plate | Drop) -> tuple[Decimal, Decimal]:
+    return Decimal(side.length) / TENTHS, Decimal(side.width) / TENTHS

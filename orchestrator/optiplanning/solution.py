@@ -22,7 +22,7 @@ from defusedxml.expatreader import create_parser
 from django.db.models.functions import Length
 
 from orchestrator import sentences
-from orchestrator.models import SolutionFile
+from orchestrator.models import Job, SolutionFile
 from orchestrator.schemas.orders import plain
 
 DEEPEST = 200  # every open element takes memory; a solution has only a few levels
@@ -276,6 +276,20 @@ def plan_of(pk: int, sha256: str) -> CuttingPlan | None:
 def whole_plan_of(pk: int, sha256: str) -> CuttingPlan | None:
     """Return the plan with boards and pieces that are not shown; it may be large, so it is not kept."""
     return _read_stored(pk, sha256, SolutionHandler(most_patterns=MOST_PLANNED, most_pieces=MOST_PLANNED))
+
+
+def whole_patterns_of(job: Job) -> list[CutPattern]:
+    """Return all boards of a job's solution; none if it has no solution, or one that is too large."""
+    if not job.xml_sha256:
+        return []
+    files = job.solution_files.order_by("name").values_list("pk", "sha256")
+    plans = [whole_plan_of(pk, sha256) for pk, sha256 in files]
+    return [
+        pattern
+        for plan in plans
+        for pattern in (plan.patterns if plan and not plan.is_cut_short else [])
+        if pattern.parts
+    ]
 
 
 def _read_stored(pk: int, sha256: str, handler: SolutionHandler) -> CuttingPlan | None:

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from orchestrator import sentences
+from orchestrator.cutting.stock import has_its_stock, reserve_boards
 from orchestrator.errors import Code, JobError
 from orchestrator.figures.job_figures import figures_json
 from orchestrator.folders import Folders, folder_errors
@@ -21,6 +22,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.models.job import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock, is_begun, missing
+from orchestrator.optiplanning.solution import whole_patterns_of
 from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.excel.writing import render_sheets, write_files
@@ -136,9 +138,18 @@ def store(job: Job, solution: Collected) -> bool:
         return False  # removed or locked: it is still being written
     if digest(contents.values()) != solution.sha256:
         return False
-    columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution)}
-    store_solution(job, "collect", contents, sentences.COLLECTED % {"files": ", ".join(contents)}, **columns)
+    columns = {"xml_sha256": solution.sha256, "solution": dict(solution.solution), "planning": None}
+    with transaction.atomic():
+        store_solution(job, "collect", contents, sentences.COLLECTED % {"files": ", ".join(contents)}, **columns)
+        reserve_stock(job)
     return True
+
+
+def reserve_stock(job: Job) -> None:
+    """Reserve the boards of OptiPlanning's solution, in a shop that keeps its boards here."""
+    if stock := current_rules().stock:
+        patterns = whole_patterns_of(job)
+        job.note(planning={"stock": reserve_boards(job, order_from(job.payload), patterns, stock)})
 
 
 def time_left(job: Job) -> timedelta:
@@ -220,7 +231,10 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
     A retry that only has to deliver again has a solution of these sheets, and does not wait for the slot.
     """
     if job.xml_sha256:
-        job.advance("reuse_solution", sentences.STILL_VALID)
+        with transaction.atomic():
+            job.advance("reuse_solution", sentences.STILL_VALID)
+            if not has_its_stock(job):
+                reserve_stock(job)
         return None
     if job.opti_mode == Mode.C and not job.manual_trigger_approved:
         raise JobError(Code.OPERATOR_TRIGGER_REQUIRED, sentences.START_IT)

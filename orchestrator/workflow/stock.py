@@ -1,13 +1,14 @@
 """What people do to the store: boards come and go, and are counted. Each is a move of their rows, with a reason."""
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from kilit.lock.audit import current_context, for_reason
 from orchestrator import sentences
-from orchestrator.models import BoardKind, StockItem
+from orchestrator.models import BoardKind, Job, StockItem
 from orchestrator.models.stock import IDENTITY
-from orchestrator.states import StockState
+from orchestrator.states import JobState, StockState
 
 MOST_AT_ONCE = 2_000
 
@@ -30,6 +31,26 @@ def take_out(kind: BoardKind, number: int) -> None:
     if len(taken) < number:
         text = _("Only %(available)s of these boards are available; jobs have the others.")
         raise StockRefused(text % {"available": len(taken)})
+
+
+def can_be_released(item: StockItem) -> bool:
+    return item.status == StockState.RESERVED and _failed_job(item).exists()
+
+
+def _failed_job(item: StockItem) -> QuerySet[Job]:
+    return Job.objects.filter(stock=item, status=JobState.FAILED, open_deliveries=[])
+
+
+@transaction.atomic
+def release(item: StockItem) -> None:
+    """Give back what a failed job still has, because the saw has cut some of its boards; it misses this one then."""
+    if (job := _failed_job(item).select_for_update(of=("self",)).first()) is None:
+        raise StockRefused(_("Its job has not failed, or the saw may be cutting it."))
+    item.move("release", job=None)
+    stock = (job.planning or {})["stock"]
+    missing = [{"board": item.board_id, "number": 1}] if item.board_id else []
+    stock |= {"reserved": stock["reserved"] - 1, "missing": [*stock["missing"], *missing]}
+    Job.objects.filter(pk=job.pk).update(planning=job.planning)
 
 
 @transaction.atomic

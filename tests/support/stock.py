@@ -64,7 +64,7 @@ STOCK_ITEMS = Specimen(
     make=offcut,
     changes={
         **dict.fromkeys(("reserve", "use"), lambda: {"job": new_job()}),
-        **dict.fromkeys(("give_back", "put_back"), lambda: {"job": None}),
+        **dict.fromkeys(("give_back", "put_back", "release"), lambda: {"job": None}),
     },
 )
 

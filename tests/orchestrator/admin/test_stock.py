@@ -11,7 +11,18 @@ from orchestrator.models import BoardKind, Job, StockItem
 from orchestrator.problems import low_stock
 from tests.support.cutting_jobs import page_of
 from tests.support.cutting_runs import work_until
-from tests.support.stock import HALF, MATERIAL, RULES, SMALL, in_state, kind_of_board, offcut, ordered, plan_quickly
+from tests.support.stock import (
+    HALF,
+    MATERIAL,
+    RULES,
+    SMALL,
+    in_state,
+    kind_of_board,
+    offcut,
+    ordered,
+    plan_quickly,
+    stock_adds_up,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("customer")]
 BOARDS, OFFCUTS = "/admin/orchestrator/boardkind/", "/admin/orchestrator/stockitem/"
@@ -157,3 +168,24 @@ def test_a_board_that_was_not_used_is_put_back(operator, api) -> None:
     item.refresh_from_db()
     assert (item.status, item.job, Job.objects.get().status) == ("AVAILABLE", None, "DONE")
     assert Event.objects.of(item).last().message == "cut from another"
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_board_is_given_back_only_by_a_job_that_has_failed(operator) -> None:
+    """It has kept it, because the saw has cut some of its boards."""
+    kind_of_board(1)
+    job = work_until(ordered(HALF), "XML_READY")
+    (item,) = job.stock.all()
+    page = f"{OFFCUTS}{item.pk}/"
+
+    assert "Give back" not in operator.get(f"{page}change/").text
+    refused = operator.post(f"{page}release/", {"reason": "still there"}, follow=True)
+    assert "Its job has not failed" in refused.text
+    job.solution_files.update(acknowledged_as="cut.xml")
+    Job.objects.filter(pk=job.pk).cancel_uncut(error_code="E_CANCELLED")
+    assert in_state() == {"RESERVED": 1}
+    assert "Give back" in operator.get(f"{page}change/").text
+    operator.post(f"{page}release/", {"reason": "still there"})
+
+    assert (in_state(), stock_adds_up()) == ({"AVAILABLE": 1}, [])
+    assert "Given back by mehmet" in operator.get(f"{page}change/").text
