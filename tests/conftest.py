@@ -1,9 +1,11 @@
 """Fixtures shared by all tests."""
 
 import gc
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -37,11 +39,26 @@ server.INITDB += (
 PROCESSES = ("tests/processes/", "tests/system/browser/", "tests/system/chaos/test_chaos.py")
 
 
+def leave_variants_to_the_night(items: list[pytest.Item]) -> None:
+    """Of the variants of a test that is marked `by_day(n)`, make all nightly but n of them, spread evenly."""
+    variants: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if marker := item.get_closest_marker("by_day"):
+            variants[item.nodeid.partition("[")[0], marker.args[0]].append(item)
+    for (_, number), alike in variants.items():
+        alike.sort(key=attrgetter("nodeid"))
+        by_day = {place * len(alike) // number for place in range(number)}
+        for place, item in enumerate(alike):
+            if place not in by_day:
+                item.add_marker(pytest.mark.nightly)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests that start processes, and begin with the files that take longest, or leave them out."""
     for item in items:
         if item.nodeid.startswith(PROCESSES):
             item.add_marker(pytest.mark.processes)
+    leave_variants_to_the_night(items)
     if config.getoption("short_files"):
         config.hook.pytest_deselected(items=durations.leave_out_long(items))
     durations.longest_first(items)

@@ -185,6 +185,7 @@ BAD: dict[str, dict[str, Callable[[], Any]]] = {
 
 
 @pytest.mark.parametrize(("alert", "how"), [(alert, how) for alert, ways in BAD.items() for how in ways])
+@pytest.mark.by_day(12)
 def test_an_alert_fires_on_the_state_it_is_for_and_alone(alert: str, how: str, well: Scrape) -> None:
     work_on()
 
@@ -227,6 +228,7 @@ def ended(*, completed: int, failed: int) -> None:
 
 
 @pytest.mark.parametrize("how", FINE)
+@pytest.mark.by_day(6)
 def test_no_alert_fires_on(how: str, well: Scrape) -> None:
     work_on()
 

@@ -56,6 +56,7 @@ def look(off: str) -> dict:
         ("conversions", ("ociqueue",), ("/api/oci/",)),
     ],
 )
+@pytest.mark.by_day(1)
 def test_a_queue_that_is_off_is_nowhere_and_the_others_work(off, apps, paths) -> None:
     root = User.objects.create_superuser("root")
     site = make_site("Ege")

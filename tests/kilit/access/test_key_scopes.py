@@ -72,6 +72,7 @@ def test_the_scope_of_what_machines_do_most() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.by_day(20)
 def test_a_key_without_the_scope_is_refused_with_what_it_needs(operation: str) -> None:
     (needed,) = OPERATIONS[operation]
     user = User.objects.create_superuser("root")

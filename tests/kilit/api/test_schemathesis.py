@@ -165,6 +165,7 @@ def make_real(case: Any, world: dict[str, Any], number: int) -> None:
 
 
 @pytest.mark.parametrize(("label", "mode"), CASES)
+@pytest.mark.by_day(60)
 def test_every_response_matches_the_schema(world: dict[str, Any], label: str, mode: GenerationMode) -> None:
     method, _, path = label.partition(" ")
 

@@ -47,6 +47,7 @@ def test_a_key_lists_the_tools_that_it_may_use(world, kind) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("verb", OFFERS["acts"])
+@pytest.mark.by_day(4)
 def test_both_doors_give_the_same_answer(verb) -> None:
     """The same world twice: the first answer may have changed it."""
     with rolled_back():
@@ -151,6 +152,7 @@ ENVELOPES = {
 
 
 @pytest.mark.parametrize("name", ENVELOPES)
+@pytest.mark.by_day(4)
 def test_headers_and_body_must_agree(mcp, name) -> None:
     meta, headers, code = ENVELOPES[name]
 
@@ -201,6 +203,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("headers", [{}, {"MCP_Protocol_Version": NEWEST}], ids=["older", "newest"])
+@pytest.mark.by_day(8)
 def test_what_is_no_request_is_refused(mcp, name, headers) -> None:
     body, code = BODIES[name]
 

@@ -184,6 +184,7 @@ def test_no_act_is_over_more_than_a_thousand_rows(world, asks, monkeypatch) -> N
 
 @pytest.mark.parametrize("verb", ACTS)
 @pytest.mark.parametrize("reason", [None, "", "   ", "x" * 201])
+@pytest.mark.by_day(6)
 def test_nothing_is_done_without_a_reason(world, asks, verb, reason) -> None:
     body = {**world.requests()[verb], "reason": reason}
 

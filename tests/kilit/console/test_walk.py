@@ -165,11 +165,12 @@ def offers(answer: Any) -> Offers:
     return found
 
 
-@pytest.mark.slow  # it opens every page of the console, with every filter and state
-def test_a_viewer_is_offered_no_action_anywhere(long_walk, client_of) -> None:
+@pytest.mark.slow  # it opens every page of the console; at night for rows in every state
+@pytest.mark.parametrize("pages", ["walk", pytest.param("long_walk", marks=pytest.mark.nightly)])
+def test_a_viewer_is_offered_no_action_anywhere(request, client_of, pages: str) -> None:
     client = client_of("viewer")
 
-    for page in long_walk:
+    for page in request.getfixturevalue(pages):
         if page.name in OWN:
             continue
         refused = refusals()

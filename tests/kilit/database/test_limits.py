@@ -67,6 +67,7 @@ def idle_limit() -> str:
 
 
 @pytest.mark.parametrize("swallowed", ["requests", "answers"])
+@pytest.mark.by_day(1)
 def test_a_statement_without_an_answer_fails_soon(network: FaultyNetwork, swallowed: str) -> None:
     network.swallow(swallowed)
     start = time.monotonic()

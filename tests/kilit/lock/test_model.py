@@ -149,6 +149,7 @@ def test_whatever_happens_every_promise_is_kept(name):
 
 
 @pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.by_day(8)
 def test_a_missing_guard_is_found(name):
     system, promise = FAULTS[name]
 

@@ -157,6 +157,7 @@ def form(size: int) -> tuple[Iterator[bytes], dict[str, str]]:
     return parts(), {"Content_Type": "multipart/form-data; boundary=x", "Content_Length": str(length)}
 
 
+@pytest.mark.nightly  # 200 MB
 def test_a_file_of_200_mb_is_received_from_those_who_are_logged_in(edge: Edge) -> None:
     session = make_person(role="owner").cookies["sessionid"].value
     token = re.search(

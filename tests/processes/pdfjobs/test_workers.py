@@ -48,6 +48,7 @@ def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(wo
     assert PdfJob.objects.get(pk=neighbour).status == "succeeded"
 
 
+@pytest.mark.nightly  # by day, a worker is killed while it renders
 def test_worker_down_and_back(workers: Workers, api) -> None:
     """Without workers requests are rejected or degraded; it resumes when they are back."""
     assert api.post().status_code == 201

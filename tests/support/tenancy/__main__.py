@@ -14,7 +14,7 @@ TESTS = "tests/security/test_tenancy.py"
 def main() -> int:
     if "--write" in sys.argv[1:]:
         os.environ["KILIT_WRITE_TENANCY_TABLE"] = "1"
-    return pytest.main(["-q", "-p", "no:cacheprovider", "--show-capture=no", TESTS])
+    return pytest.main(["-q", "-p", "no:cacheprovider", "--show-capture=no", "-m", "nightly", TESTS])
 
 
 if __name__ == "__main__":

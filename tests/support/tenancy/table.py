@@ -23,6 +23,31 @@ def with_table(text: str, table: str) -> str:
     return pattern.sub(lambda _found: f"{BEGIN}\n\n{table}\n\n{END}", text)
 
 
+def differences(text: str, pages: Iterable[Visit], operations: Iterable[Visit]) -> list[str]:
+    """Return which visits came out otherwise than the tables say."""
+    found = []
+    for heading, visits in (("page", pages), ("operation", operations)):
+        written = _read(text, heading)
+        for visit in visits:
+            row = (visit.door.group, visit.door.name.replace("_", " "), WHOSE[visit.door.target])
+            expected = written.get(row, {}).get(visit.identity.name, "nothing")
+            if expected != visit.outcome:
+                found.append(f"{': '.join(row)} as {visit.identity.name}: {visit.outcome}, not {expected}")
+    return sorted(set(found))
+
+
+def _read(text: str, heading: str) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Return what a table says, by group, name and whose row it is, for each identity."""
+    lines = text.partition(f"| {heading} | of a row that is |")[2].partition("\n\n")[0].splitlines()
+    columns, written, labels = [cell.strip() for cell in lines[0].strip("|").split("|")], {}, []
+    for line in lines[2:]:
+        first, whose, *outcomes = (cell.strip() for cell in line.strip("|").split("|"))
+        groups = [group.partition(": ") for group in first.split("; ") if group]
+        labels = [(group, name) for group, _, names in groups for name in names.split(", ")] or labels
+        written |= {(*label, whose): dict(zip(columns, outcomes, strict=True)) for label in labels}
+    return written
+
+
 def tables(pages: Iterable[Visit], operations: Iterable[Visit]) -> str:
     return f"{_table('page', pages)}\n\n{_table('operation', operations)}"
 

@@ -22,6 +22,9 @@ FIRST_PAGE = "/admin/"
 # Sessions, refusals and what the activity says of them, counted requests.
 WRITTEN_BY_ALL = {"django_session", "access_deniedrequest", "lock_activity", "access_ratewindow"}
 FAULT = 500
+# The others may do what one of these may, and are left to the night.
+BY_DAY = ("no login", "viewer", "admin", "key of the site", "key of no site")
+FOR_THE_REST = ("owner", "admin key")
 
 
 @dataclass(frozen=True)
@@ -73,23 +76,23 @@ def visit(world: World, doors: list[Door], identities: list[Identity]) -> list[V
     return [_visit(world, door, identity, clients[identity]) for identity in identities for door in doors]
 
 
-def visit_pages(world: World, pages: list[Door], identities: list[Identity], *, infer: bool = False) -> list[Visit]:
-    """Open pages; a superuser opens those that an owner may not, since Django checks no permission of theirs.
-
-    With `infer`, an operator does not open what both a viewer and an admin open.
-    """
-    stranger, viewer, operator, admin, owner, superuser = identities
-    by_viewer, by_admin = visit(world, pages, [viewer]), visit(world, pages, [admin])
-    allowed = [{each.door for each in visits if infer and each.outcome == ALLOWED} for visits in (by_viewer, by_admin)]
-    shared_pages = set(pages).intersection(*allowed)
-    inferred = [Visit(page, operator, ALLOWED, frozenset()) for page in shared_pages]
-    by_operator = visit(world, [page for page in pages if page not in shared_pages], [operator])
-    others = [*visit(world, pages, [stranger]), *by_viewer, *by_operator, *inferred, *by_admin]
+def visit_pages(world: World, pages: list[Door], identities: list[Identity]) -> list[Visit]:
+    """Open pages; a superuser opens those that an owner may not, since Django checks no permission of theirs."""
+    *others, owner, superuser = identities
     by_owner = visit(world, pages, [owner])
     refused = [each.door for each in by_owner if each.outcome != ALLOWED]
     by_superuser = {each.door: each for each in visit(world, refused, [superuser])}
     as_owner = [Visit(each.door, superuser, ALLOWED, frozenset()) for each in by_owner]
-    return [*others, *by_owner, *(by_superuser.get(each.door, each) for each in as_owner)]
+    return [*visit(world, pages, others), *by_owner, *(by_superuser.get(each.door, each) for each in as_owner)]
+
+
+def visit_by_day(world: World, doors: list[Door], identities: list[Identity]) -> list[Visit]:
+    """Open doors as those who may least and most of a site; what none of them may open, as those who perhaps may."""
+    chosen = [identity for identity in identities if identity.name in BY_DAY]
+    visits = visit(world, doors, chosen)
+    opened = {each.door for each in visits if each.outcome == ALLOWED}
+    rest = [door for door in doors if door not in opened and door.target != "other"]
+    return [*visits, *visit(world, rest, [identity for identity in identities if identity.name in FOR_THE_REST])]
 
 
 def _visit(world: World, door: Door, identity: Identity, client: Client) -> Visit:

@@ -14,6 +14,7 @@ def drawn(page: Page) -> Page:
     return settled(page)
 
 
+@pytest.mark.nightly  # it draws more than a hundred operations
 def test_the_page_of_the_api_keeps_nobody_out_and_is_dark_where_that_is_chosen(visitor) -> None:
     page = drawn(visitor.enter("demo-admin"))
     assert violations(page) == []

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.conf import settings
 from playwright.sync_api import Locator, Page, expect
 
@@ -95,6 +96,7 @@ def test_a_job_on_hold_says_what_to_fix_and_goes_on_when_approved(visitor, house
     assert Job.objects.get(pk=house.held.pk).status != "HOLD"
 
 
+@pytest.mark.nightly  # by day, tests/kilit/console/test_walk.py without a browser
 def test_a_viewer_sees_everything_and_no_action(visitor, house) -> None:
     page = visitor.enter("demo-viewer")
     refused = DeniedRequest.objects.count()
@@ -124,6 +126,7 @@ def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:
     expect(page.get_by_text("Retried 1 of 1.")).to_be_visible()
 
 
+@pytest.mark.nightly  # by day, everything else is reached by it
 def test_the_filters_open_close_and_narrow_by_the_keyboard_alone(visitor, house) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, "/admin/ociqueue/conversion/")
@@ -149,6 +152,7 @@ def test_the_filters_open_close_and_narrow_by_the_keyboard_alone(visitor, house)
     expect(page.locator("main")).to_contain_text("error code: UPLOAD_EXCEPTION")
 
 
+@pytest.mark.nightly  # by day, everything else is reached by it
 def test_the_menu_opens_and_closes_by_the_keyboard(visitor, house) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, "/admin/")

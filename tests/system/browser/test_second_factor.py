@@ -128,6 +128,7 @@ def test_an_app_is_set_up_and_its_code_asked_for_at_the_next_login(guest, ayse) 
     assert found + complaints == []
 
 
+@pytest.mark.nightly  # its pages are four
 def test_the_other_pages_keep_no_one_out(guest, ayse, settings) -> None:
     settings.OIDC_ISSUER, settings.OIDC_NAME = "http://127.0.0.1:9", "Example ID"
     complaints: list[str] = []

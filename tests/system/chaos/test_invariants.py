@@ -114,6 +114,7 @@ BROKEN_INSIDE: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("check", INSIDE, ids=lambda check: check.__name__)
+@pytest.mark.by_day(4)
 def test_each_broken_rule_is_found(check, world, past_the_guards) -> None:
     statements = [statement for found_by, statement in BROKEN_INSIDE if found_by is check]
 
@@ -256,6 +257,7 @@ BROKEN_WORLDS: list[tuple[Any, Callable[[World], None]]] = [
 
 
 @pytest.mark.parametrize("check", OUTSIDE, ids=lambda check: check.__name__)
+@pytest.mark.by_day(4)
 def test_rows_and_a_world_that_do_not_fit_are_found(check, world, tmp_path, past_the_guards) -> None:
     statements = [statement for found_by, statement in BROKEN_OUTSIDE if found_by is check]
     accidents = [happen for found_by, happen in BROKEN_WORLDS if found_by is check]

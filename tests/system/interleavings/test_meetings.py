@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.commands import ROOT
 from tests.support.examples import few
-from tests.support.interleaving import orders
+from tests.support.interleaving import Stage, orders
 from tests.system.interleavings.adjustments import ADJUSTMENTS
 from tests.system.interleavings.batches import BULK_ACTIONS, CIRCUITS, IMPORTS
 from tests.system.interleavings.conversions import SCRIPT, UPLOAD
@@ -24,16 +24,31 @@ PAIRS = [pair for queue in QUEUES for pair in queue.pairs]
 
 
 @pytest.mark.usefixtures("floor", "rules_file")
-@pytest.mark.parametrize("pair", PAIRS, ids=str)
-def test_two_who_meet_on_a_row_leave_it_as_its_table_says(stage, pair: Pair):
-    @few(4)
+@pytest.mark.parametrize("queue", QUEUES, ids=attrgetter("name"))
+def test_two_who_meet_on_a_row_leave_it_as_its_table_says(stage, queue: Queue):
+    @few(60)
     @given(data=st.data())
     def in_any_order(data):
-        place = data.draw(st.sampled_from(pair.places))
-        order = data.draw(orders(2))
-        assert meet(stage, pair.queue, place, (pair.first, pair.second), order) == []
+        meet_in_any_order(stage, data.draw(st.sampled_from(queue.pairs)), data)
 
     in_any_order()
+
+
+@pytest.mark.nightly  # by day some of them meet, above
+@pytest.mark.usefixtures("floor", "rules_file")
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+def test_every_two_who_meet_on_a_row_leave_it_as_its_table_says(stage, pair: Pair):
+    @few(25)
+    @given(data=st.data())
+    def in_any_order(data):
+        meet_in_any_order(stage, pair, data)
+
+    in_any_order()
+
+
+def meet_in_any_order(stage: Stage, pair: Pair, data: st.DataObject) -> None:
+    place, order = data.draw(st.sampled_from(pair.places)), data.draw(orders(2))
+    assert meet(stage, pair.queue, place, (pair.first, pair.second), order) == []
 
 
 @pytest.mark.usefixtures("floor", "rules_file")

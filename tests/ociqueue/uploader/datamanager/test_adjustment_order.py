@@ -85,6 +85,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
+@pytest.mark.by_day(4)
 def test_an_adjustment_survives_a_change_of_sender(senders, make_dm_site, make_rows, case) -> None:
     """Nothing is lost, doubled or sent by the wrong sender; a script sends none, so there it waits."""
     state, before, after = case

@@ -45,6 +45,7 @@ def test_each_reason_that_names_a_row_fails_that_row_alone(data_manager, dm_site
 
 
 @pytest.mark.parametrize("reason", [*ON_ACCOUNTS, "A_NEW_NAME", "INVALID_FORMAT"])
+@pytest.mark.by_day(8)
 def test_a_reason_that_names_the_destination_opens_a_circuit(data_manager, dm_site, make_rows, reason) -> None:
     make_rows(dm_site, count=3)
     fault = GoogleRefusal(reason=reason, violations=[Violation("destinations[0].operating_account", reason)])

@@ -25,6 +25,7 @@ WAITS_FOR_CIRCUIT = (Disposition.GATE, Disposition.GATE_ACTION)
 
 
 @pytest.mark.parametrize(("name", "meaning"), [*VERDICTS.items(), ("SOMETHING_NEW", VERDICTS["INTERNAL_ERROR"])])
+@pytest.mark.by_day(12)
 def test_every_reason_ends_in_its_disposition(uploaded, later, name, meaning) -> None:
     (row,) = uploaded("one")
     later.reasons = {"one": [f"PROCESSING_ERROR_REASON_{name}"]}

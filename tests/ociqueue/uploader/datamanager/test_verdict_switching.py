@@ -73,6 +73,7 @@ CASES = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
+@pytest.mark.by_day(10)
 def test_a_row_in_any_state_survives_the_change(senders, make_dm_site, make_rows, case) -> None:
     state, before, after = case
     site = make_dm_site(sync_method=before)

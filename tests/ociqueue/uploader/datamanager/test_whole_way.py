@@ -60,6 +60,7 @@ def mixed_site(dm_site, make_rows):
         (statuses.success_with_errors, (10, 0, 4)),
     ],
 )
+@pytest.mark.by_day(3)
 def test_exactly_the_bad_rows_fail_each_with_its_reason(data_manager, mixed_site, until_settled, change, size) -> None:
     site = mixed_site(*size)
 

@@ -25,6 +25,7 @@ def half_migrated(migrated: Installation) -> Installation:
     return migrated
 
 
+@pytest.mark.nightly  # it makes an installation and migrates it
 def test_a_migration_that_waits_for_a_lock_does_not_make_the_others_wait(half_migrated: Installation) -> None:
     kilit = half_migrated
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER TABLE%%'"
@@ -44,6 +45,7 @@ def test_a_migration_that_waits_for_a_lock_does_not_make_the_others_wait(half_mi
     assert has_label(kilit)
 
 
+@pytest.mark.nightly  # it makes an installation and migrates it
 def test_a_lock_that_is_never_released_ends_in_an_error_message(half_migrated: Installation) -> None:
     once = (
         "import config.management.commands.migrate as m; m.TRIES = 1; from django.core.management import call_command"

@@ -77,6 +77,7 @@ def runner(tmp_path_factory) -> InstalledRunner:
     return runner
 
 
+@pytest.mark.nightly  # it builds and installs the package
 def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_saw(runner, floor, customer) -> None:
     assert runner.importable("django", "orchestrator", *SERVER_ONLY) == ["django", "orchestrator"]
     assert "DATABASE_URL is not set" in runner.run("check").stderr

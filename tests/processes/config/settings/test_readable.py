@@ -29,6 +29,7 @@ CASES = [pytest.param(name, marks=[pytest.mark.nightly] * (name in AS_OTHERS)) f
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.by_day(3)
 def test_a_command_says_in_one_line_what_is_wrong(case: str, tmp_path: Path) -> None:
     variables, sentence = BAD[case]
 

@@ -49,6 +49,7 @@ async def use_everything(
 
 
 @pytest.mark.parametrize("mode", REVISIONS)
+@pytest.mark.by_day(1)
 def test_the_official_client_lists_and_calls_every_tool(world, address, mode) -> None:
     for kind, offered in OFFERS.items():
         revision, tools, results = asyncio.run(use_everything(address, world.keys[kind], mode, world.requests()))

@@ -211,6 +211,7 @@ def spoil(backup: Path, harm: str) -> None:
             (backup / NAME).write_text(json.dumps(facts))
 
 
+@pytest.mark.nightly  # by day, what is wrong with each is named
 def test_a_bad_backup_is_refused_before_anything_is_touched(quiet, backup: Path) -> None:
     spoil(backup, "file")
     before = contents(quiet)

@@ -76,6 +76,7 @@ def test_up_ends_with_one_sentence_and_leaves_nothing_running(kilit: Installatio
     assert not (kilit.folder / "demo.json").exists()
 
 
+@pytest.mark.nightly  # by day, one command says it
 def test_restore_refuses_its_backup_with_one_sentence(kilit: Installation, tmp_path: Path) -> None:
     facts = json.loads((kilit.backup / NAME).read_text())
     facts["migrations"].append("outbox.0002_old")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.postgres import DJANGO, Start, postmaster, wait_until_stopped
 
 
@@ -11,6 +13,7 @@ def test_commands_that_need_no_database_start_nothing(nowhere: Path, start: Star
     assert not nowhere.parent.exists()
 
 
+@pytest.mark.nightly  # by day, test_sharing.py: eight processes make one server
 def test_django_makes_its_database_once_for_eight_processes(nowhere: Path, start: Start):
     clients = [start(nowhere, code=f"{DJANGO}print(ask('SELECT current_database()'))") for _ in range(8)]
 

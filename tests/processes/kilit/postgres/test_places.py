@@ -58,6 +58,7 @@ def test_data_in_the_open_place_is_found_again_or_its_loss_is_reported(make_fold
 
 
 @as_root
+@pytest.mark.nightly  # it copies all of PostgreSQL
 def test_programs_in_a_closed_folder_are_copied(make_folder: MakeFolder, start: Start):
     folder = make_folder(mode=0o700)
     wheel = folder.parent.parent / "wheel"
@@ -94,6 +95,7 @@ def test_a_link_in_the_data_is_not_followed(folder: Path, start: Start):
 
 
 @as_others
+@pytest.mark.nightly  # it makes two servers
 def test_an_ordinary_user_has_a_server_too_and_root_joins_it(make_folder: MakeFolder, start: Start):
     folder = make_folder(owner=OTHER_USER, mode=0o700)
     user = start(folder, user=OTHER_USER)

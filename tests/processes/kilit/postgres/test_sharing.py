@@ -47,6 +47,7 @@ def test_asking_whether_it_runs_makes_nothing(nowhere: Path):
 
 
 @pytest.mark.parametrize(("mode", "umask"), MODES)
+@pytest.mark.by_day(1)
 def test_eight_processes_at_once_make_one_server(make_folder: MakeFolder, start: Start, mode: int, umask: int):
     folder = make_folder(mode=mode)
     folder.parent.mkdir()
@@ -136,6 +137,7 @@ multiprocessing.get_context("fork").Process(target=work).start()
     wait_until_stopped(folder)
 
 
+@pytest.mark.nightly  # it makes two servers
 def test_a_process_does_not_stop_the_server_that_took_the_place_of_its_own(folder: Path, start: Start):
     old = start(folder)
     old.ask()

@@ -41,6 +41,7 @@ def test_requests_of_all_processes_are_counted_and_none_is_lost_by_a_restart(tmp
     assert not WebProcess.objects.exists()
 
 
+@pytest.mark.nightly  # it starts a server for one line
 def test_the_server_says_its_version(tmp_path: Path) -> None:
     with web_process(tmp_path, KILIT_BUILD="1a2b3c4") as port:
         _status, text = ask(port, "/metrics")

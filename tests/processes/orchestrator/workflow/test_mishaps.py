@@ -90,6 +90,7 @@ def test_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(floor, custom
 
 
 @pytest.mark.parametrize(("before", "after"), [("C", "A"), ("A", "C")])
+@pytest.mark.by_day(1)
 def test_an_order_that_names_no_mode_is_the_same_whatever_the_default(api, rules_file, before, after) -> None:
     body = order_body()
     body.pop("opti_mode", None)
@@ -173,6 +174,7 @@ def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer,
 
 
 @pytest.mark.parametrize("folder", ["imports", "export"])
+@pytest.mark.by_day(1)
 def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settings, monkeypatch, folder) -> None:
     """It waits where it is, and fails only when the share stays away; nothing of it is half-written."""
     settings.OPTI_COMMAND = command(floor)
@@ -202,6 +204,7 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
 
 
 @pytest.mark.parametrize("solution", ["this", "an earlier"])
+@pytest.mark.by_day(1)
 def test_an_order_that_the_saw_took_unseen_is_not_cancelled(floor, customer, settings, solution) -> None:
     """The share was away when the time was over; the saw has the file by now, unnoticed."""
     job = handed_over(floor, settings)

@@ -91,6 +91,7 @@ def test_a_document_without_an_owner_keeps_no_page(print_for) -> None:
 
 
 @pytest.mark.parametrize("left", LEAVING)
+@pytest.mark.by_day(6)
 def test_nothing_of_a_document_is_under_the_next(print_for, left: str) -> None:
     """The same bytes as on a new page, and on one that was emptied when idle."""
     plain = "<p>düz</p>"  # says nothing about itself, so that anything left would be seen

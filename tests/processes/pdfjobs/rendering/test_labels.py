@@ -21,6 +21,7 @@ SAMPLE = LABELS.sample
 
 
 @pytest.mark.parametrize("label_format", FORMATS)
+@pytest.mark.by_day(2)
 def test_every_label_is_on_its_place_and_its_code_is_read_back(to_pdf: Callable[..., bytes], label_format: str) -> None:
     """As many labels as there are, each with the codes and texts that were sent."""
     odd = {"part": "ğ-ışık/ö 7", "note": "İĞÜŞÖÇ ığüşöç"}

@@ -114,6 +114,7 @@ BARS = {
 
 
 @pytest.mark.parametrize("kept", BARS)
+@pytest.mark.by_day(2)
 def test_each_bar_stops_what_it_should(
     kept: str, to_pdf: Callable[..., bytes], listener: Listener, monkeypatch
 ) -> None:
