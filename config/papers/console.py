@@ -1,5 +1,6 @@
 """The menu *Print* of a cutting job's page, and the pages behind it."""
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -129,7 +130,7 @@ def print_paper(request: HttpRequest, job_id: UUID, kind: str) -> HttpResponse:
     if request.method == "POST":  # after a login it is not
         try:
             made = request_pdf(request.user, job, kind, request.GET.dict())
-            return HttpResponseRedirect(reverse("console:paper", args=[made.pk]))
+            return HttpResponseRedirect(f"{reverse('console:paper', args=[made.pk])}?{urlencode({'job': job.pk})}")
         except PaperRefused as refused:
             messages.error(request, refused.translated)
     return HttpResponseRedirect(reverse("admin:orchestrator_job_change", args=[job.pk]))
@@ -146,6 +147,12 @@ def request_pdf(user: Any, job: Job, kind: PaperKind, query: dict[str, str]) -> 
     except (QueueFullError, RenderError, StorageUnavailable):
         raise PaperRefused(gettext_noop("The PDF queue takes no jobs right now: look at it, then try again.")) from None
     return made
+
+
+def job_of(text: str) -> UUID | None:
+    with suppress(ValueError):
+        return UUID(text)
+    return None
 
 
 @never_cache
@@ -168,6 +175,7 @@ def show_paper(request: HttpRequest, pdf_id: UUID) -> HttpResponse:
         request,
         "admin/pdfjobs/waiting.html",
         title=_("The PDF is being made"),
+        job=job_of(request.GET.get("job", "")),  # a browser that downloads a PDF stays on the page
         missing_characters=missing[:MOST_NAMED],
         pdf_href=reverse("admin:pdfjobs_pdfjob_change", args=[pdf.pk]),
         original=pdf,

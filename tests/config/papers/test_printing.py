@@ -38,10 +38,11 @@ def test_an_operator_clicks_once_and_is_led_to_the_pdf(make_person) -> None:
     made = PdfJob.objects.get()
     assert (made.owner.username, made.template_name, made.document_number) == ("ayse", "labels", job.order_id)
     assert (made.payload["format"], len(made.payload["labels"]), made.payload["locale"]) == ("100x50", 3, "en")
-    assert answer.url == reverse("console:paper", args=[made.pk])
+    assert answer.url == f"{reverse('console:paper', args=[made.pk])}?job={job.pk}"
     waiting = client.get(answer.url)
     assert (waiting.status_code, waiting.headers["Refresh"]) == (200, "1")
-    assert "The PDF is being made" in waiting.content.decode()
+    assert all(text in waiting.text for text in ("The PDF is being made", "Back to the job"))
+    assert "Back to the job" not in client.get(f"{answer.url.partition('?')[0]}?job=x").text
     bring(made, "succeeded")
     assert client.get(answer.url).url == reverse("admin:pdfjobs_pdfjob_file", args=[made.pk])
     assert client.post(printed(job, "labels", "?format=100x50")).url == answer.url  # the same labels: the same PDF

@@ -23,7 +23,8 @@ CUSTOMERS = f"{LIST}customers/"
 
 def test_a_new_order_is_sent_and_leads_to_its_job(make_person, customer) -> None:
     operator = make_person()
-    assert operator.get(NEW).context["post_to"].startswith(LIST)
+    form = operator.get(NEW)
+    assert (form.context["post_to"].startswith(LIST), "Import a sheet" in form.text) == (True, True)
     pk = uuid7()
 
     answer = operator.post(page_of(pk), posted(action="send"), follow=True)
