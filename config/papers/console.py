@@ -130,7 +130,7 @@ def print_paper(request: HttpRequest, job_id: UUID, kind: str) -> HttpResponse:
     if request.method == "POST":  # after a login it is not
         try:
             made = request_pdf(request.user, job, kind, request.GET.dict())
-            return HttpResponseRedirect(f"{reverse('console:paper', args=[made.pk])}?{urlencode({'job': job.pk})}")
+            return HttpResponseRedirect(f"{reverse('console:paper', args=[made.pk])}?{urlencode({'job': str(job.pk)})}")
         except PaperRefused as refused:
             messages.error(request, refused.translated)
     return HttpResponseRedirect(reverse("admin:orchestrator_job_change", args=[job.pk]))

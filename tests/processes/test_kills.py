@@ -37,6 +37,7 @@ from outbox.models import Attempt, OutboxMessage
 from outbox.states import MessageStatus
 from simulators.googleads.server import accept
 from tests.apps.parcels.models import Parcel
+from tests.support import planner_scene
 from tests.support.commands import ROOT
 from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import at_the_move_out_of, exclusive_command, let_leases_lapse, player, work_until
@@ -50,7 +51,6 @@ from tests.support.fixtures.uploads import _google, api_site, google, make_api_s
 from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
 from tests.support.kills import KILLED, Scene, after, before, die
 from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
-from tests.support.planner_scene import CutByHand, Planner, PlannerWithStock
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import database_url
 
@@ -379,9 +379,7 @@ SCENES = (
     Import,
     Draft,
     Runner,
-    Planner,
-    PlannerWithStock,
-    CutByHand,
+    *planner_scene.SCENES,
 )
 
 

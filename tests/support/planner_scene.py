@@ -99,3 +99,6 @@ class CutByHand(PlannerWithStock):
         super().__init__(get, point)
         work_until(self.job, "XML_READY")
         self.work = partial(cut_by_hand, self.job.pk, by="Ayşe")  # type: ignore[assignment]
+
+
+SCENES = (Planner, PlannerWithStock, CutByHand)
