@@ -183,7 +183,7 @@ SWEEPS = [
         "oci_requeue_transient",
         every=timedelta(minutes=15),
         run=sweeps.requeue_transient,
-        about=_("Retries TRANSIENT failures on sites that ask for it."),
+        about=_("Retries temporary failures on sites that ask for it."),
         due=lambda: [rows.order_by(*BY_ATTEMPTS) for model in MODELS for rows in model.objects.requeueable()],
         preview=lambda: f"Would requeue {sum(rows.count() for rows in Conversion.objects.requeueable())}.",
         cron=Cron("oci/requeue-transient", "Retry TRANSIENT failures on sites that ask for it."),

@@ -44,7 +44,7 @@ class Site(Tenant):
     )
     sync_method = models.CharField(_("sync method"), max_length=20, choices=SyncMethod, default=SyncMethod.SCRIPT)
     requeue_transient = models.BooleanField(
-        _("requeue transient"), default=False, help_text=_("Retry TRANSIENT failures automatically.")
+        _("requeue transient"), default=False, help_text=_("Retry temporary failures automatically.")
     )
     accepts_identifiers = models.BooleanField(
         _("accept hashed e-mail and phone"),

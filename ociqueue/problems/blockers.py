@@ -96,14 +96,14 @@ def failed(row: Uploadable, limits: Any) -> Iterator[Blocker]:
     is_transient = row.provider_error_category == Category.TRANSIENT
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
-            _("Failed with a TRANSIENT error. The scheduled task oci_requeue_transient retries it within %(span)s.")
+            _("The error is temporary. The scheduled task oci_requeue_transient retries it within %(span)s.")
             % {"span": format_span(sweeps["oci_requeue_transient"].every)}
         )
         yield from overdue("oci_requeue_transient") or no_worker()
         return
     yield from blockers.failed(row)
     if is_transient and not row.site.requeue_transient:
-        sentence = _("The error is TRANSIENT, but automatic retries are switched off for this site.")
+        sentence = _("The error is temporary, but automatic retries are switched off for this site.")
         yield blocked(sentence, **site_link(row, "settings"))
 
 
