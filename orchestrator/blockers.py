@@ -16,6 +16,7 @@ from kilit.problems.registry import number
 from kilit.spans import ago, moment
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.errors import RULE_CODES, Code
+from orchestrator.folders import Folders
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import SLOT_TURN
 from orchestrator.planning.rules import rules_error
@@ -106,7 +107,9 @@ def _awaited(job: Job) -> Iterator[Blocker]:
             folder = {"folder": settings.OPTI_EXPORT_FOLDER}
             yield blockers.waiting(_("OptiPlanning was started. Waiting for its solution in %(folder)s.") % folder)
         case JobState.XML_READY:
-            yield blockers.waiting(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
+            yield blockers.waiting(
+                _("The saw has not answered yet (%(folder)s).") % {"folder": Folders.at(job.saw).saw}
+            )
 
 
 def _being_planned(job: Job) -> str:

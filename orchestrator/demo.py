@@ -131,7 +131,12 @@ def save_prices() -> None:
 
 def plays_here() -> bool:
     """Return whether the folders are the demo's: the simulator must never run in a factory's folders."""
-    folders = (settings.OPTI_IMPORT_FOLDER, settings.OPTI_EXPORT_FOLDER, settings.SAW_FOLDER)
+    folders = (
+        settings.OPTI_IMPORT_FOLDER,
+        settings.OPTI_EXPORT_FOLDER,
+        settings.SAW_FOLDER,
+        *settings.SAW_FOLDERS.values(),
+    )
     return not settings.PRODUCTION and all(folder.is_relative_to(settings.KILIT_VAR) for folder in folders)
 
 

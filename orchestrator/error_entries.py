@@ -68,6 +68,13 @@ HELD: dict[str, ErrorEntry] = {
         row=("approve",),
         group=("approve",),
     ),
+    Code.NO_SAW: ErrorEntry(
+        words(Code.NO_SAW),
+        _("No saw takes its plates, or not the saw that it names."),
+        _("Choose another saw, or change the saws in the rules and approve."),
+        row=("saw", "approve"),
+        group=("approve",),
+    ),
 }
 RETRIED_OUT = _(
     "It has been retried as often as the rules allow. Fix the cause, then send the order again with the next revision."
@@ -113,6 +120,12 @@ FAILED: dict[str, ErrorEntry] = {
         WhoseTurn.ADMIN,
     ),
     Code.OPTIMISER_MISSING: replace(HELD[Code.OPTIMISER_MISSING], row=AGAIN, group=("retry",)),
+    Code.NO_SAW: replace(
+        HELD[Code.NO_SAW],
+        advice=_("Choose another saw, or change the saws in the rules, and retry."),
+        row=("saw", *AGAIN),
+        group=("retry",),
+    ),
     Code.OPTIMISER_FAILED: repeatable(
         words(Code.OPTIMISER_FAILED),
         _("The built-in optimiser ended without a plan."),

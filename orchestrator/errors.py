@@ -26,6 +26,8 @@ class Code(models.TextChoices):
     # Mode D: the runner's Python has no optimiser.
     OPTIMISER_MISSING = "E_OPTIMISER_MISSING", _("Optimiser missing")
     OPTIMISER_FAILED = "E_OPTIMISER_FAILED", _("The optimiser failed")
+    # The rules list several saws: none takes these plates, or not the one that was named.
+    NO_SAW = "E_NO_SAW", _("No saw for it")
     OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", _("No answer from the saw in time")
     # The saw moved the file to failed/.
     OSI_ACK_FAILED = "E_OSI_ACK_FAILED", _("The saw rejected the file")
@@ -54,6 +56,7 @@ HOLD_CODES = frozenset(
         Code.TRIM_RULE_MISSING,
         Code.OPERATOR_TRIGGER_REQUIRED,
         Code.OPTIMISER_MISSING,
+        Code.NO_SAW,
     }
 )
 # A retry would fail the same way, so the API refuses it with this code.

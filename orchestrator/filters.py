@@ -20,7 +20,7 @@ from kilit.lock.prefixes import begins_with
 from orchestrator.errors import Code, WarningCode
 from orchestrator.models import Customer
 from orchestrator.models.job import FAILURES
-from orchestrator.planning.rules import offered_modes
+from orchestrator.planning.rules import offered_modes, saw_names
 from orchestrator.schemas.orders import phone
 from orchestrator.states import CANCELLABLE, JOBS
 
@@ -68,6 +68,14 @@ FILTERS = FilterSet(
             index="job_of_mode",
             leads=True,
             choices=lambda _user: offered_modes(),
+        ),
+        ChoiceFilter(
+            name="saw",
+            title=_("saw"),
+            column="saw",
+            index="job_of_saw",
+            leads=True,
+            choices=lambda _user: [(name, name) for name in saw_names()],
         ),
         ChoiceFilter(
             name="warning",

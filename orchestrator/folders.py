@@ -9,9 +9,9 @@ import shlex
 import stat
 import threading
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Self
@@ -30,6 +30,7 @@ class Folders:
     saw: Path  # it looks for files in inbox, and moves them to processed or failed
     template: Path
     command: tuple[str, ...] = ()  # mode A; the files are appended
+    further_saws: Mapping[str, Path] = field(default_factory=dict, hash=False)  # by name
 
     @classmethod
     def from_settings(cls) -> Self:
@@ -39,7 +40,19 @@ class Folders:
             saw=settings.SAW_FOLDER,
             template=settings.OPTI_TEMPLATE,
             command=read_command(settings.OPTI_COMMAND),
+            further_saws=settings.SAW_FOLDERS,
         )
+
+    @classmethod
+    def at(cls, saw: str) -> Self:
+        """Return the folders with those of one saw; a saw without folders of its own has the first ones."""
+        folders = cls.from_settings()
+        return replace(folders, saw=folders.further_saws.get(saw, folders.saw))
+
+    def at_each_saw(self) -> list[Self]:
+        """Return the folders with those of each saw, this one's first: a file of a job may be at any of them."""
+        saws = (self.saw, settings.SAW_FOLDER, *self.further_saws.values()) if self.further_saws else (self.saw,)
+        return [replace(self, saw=saw) for saw in dict.fromkeys(saws)]
 
     @property
     def inbox(self) -> Path:
@@ -60,6 +73,11 @@ class Folders:
             "saw inbox": self.inbox,
             "saw processed": self.processed,
             "saw failed": self.failed,
+            **{
+                f"{name} {part}": folder / part
+                for name, folder in self.further_saws.items()
+                for part in ("inbox", "processed", "failed")
+            },
         }
 
     def prepare(self) -> None:

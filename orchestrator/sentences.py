@@ -92,6 +92,16 @@ NOT_CUTTABLE = sentence("NOT_CUTTABLE", _("The plan cannot be cut: %(reason)s"))
 BOARDS_CAME = sentence("BOARDS_CAME", _("Boards came."))
 COUNTED = sentence("COUNTED", _("Counted: %(number)s, not %(expected)s."))
 
+# Several saws
+CHECKED_FOR = sentence("CHECKED_FOR", _("The solution was checked. It goes to %(saw)s."))
+TO_BE_CUT_AT = sentence("TO_BE_CUT_AT", _("The plan was checked. People cut it at %(saw)s."))
+NO_SAW_FITS = sentence("NO_SAW_FITS", _("No saw is for plates of %(size)s, %(materials)s."))
+NO_SUCH_SAW = sentence("NO_SUCH_SAW", _("The rules list no saw %(saw)s."))
+SAW_TAKES = sentence("SAW_TAKES", _("%(saw)s takes %(size)s."))
+SAW_IS_FOR = sentence("SAW_IS_FOR", _("%(saw)s is for %(materials)s."))
+SAW_WITHOUT_FOLDER = sentence("SAW_WITHOUT_FOLDER", _("%(saw)s has no folder on this machine (KILIT_SAWS)."))
+SAW_WAS_CHOSEN = sentence("SAW_WAS_CHOSEN", _("An operator chose the saw."))
+
 # The saw
 TAKEN = sentence("TAKEN", _("The saw took %(files)s."))
 FINISHED = sentence("FINISHED", _("The saw has everything."))

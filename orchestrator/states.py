@@ -61,6 +61,9 @@ BY_HAND = {"by_hand": True}
 WITH_PEOPLE = {JobState.XML_READY: BY_HAND, JobState.DELIVERED: BY_HAND}
 FOR_THE_SAW = ({"by_hand": False},)
 
+# Which saw cuts it is decided when its plan is checked; until then, and once no saw has its files, people may choose.
+BEFORE_A_SAW = (*CANCELLABLE, JobState.OPTI_DONE, JobState.FAILED)
+
 # A runner's step: it holds the job before and after.
 step = partial(move, by=By.HOLDER, claim=Claim.NEEDS)
 # The saw may have a file, and an operator has to ask there.

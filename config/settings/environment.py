@@ -6,6 +6,7 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 import environ
@@ -105,6 +106,19 @@ class Environment:
 
     def folder(self, name: str, *, default: Path) -> Path:
         return Path(self.text(name, str(default))).expanduser().absolute()
+
+    def folders(self, name: str, *, besides: Path) -> dict[str, Path]:
+        """Read folders with a name each, as in `Saw 2=/mnt/saw2, Saw 3=/mnt/saw3`; all are different."""
+        folders: dict[str, Path] = {}
+        for word in self.words(name, default=[]):
+            key, _, path = (part.strip() for part in normalize("NFC", word).partition("="))
+            folder = Path(path).expanduser().absolute()
+            if not key or not path or key in folders:
+                raise ImproperlyConfigured(f"{name} has {word!r}: use a name once, and its folder, as Saw 2=/mnt/saw2.")
+            if folder in (besides, *folders.values()):
+                raise ImproperlyConfigured(f"{name} has {word!r}: another saw has this folder.")
+            folders[key] = folder
+        return folders
 
     def database(self, name: str) -> dict[str, Any]:
         """Return Django's settings for a database URL; only PostgreSQL is supported."""

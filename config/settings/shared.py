@@ -37,6 +37,7 @@ FLOOR = _env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")
 OPTI_IMPORT_FOLDER = _env.folder("KILIT_OPTI_IMPORT", default=FLOOR / "import")
 OPTI_EXPORT_FOLDER = _env.folder("KILIT_OPTI_EXPORT", default=FLOOR / "export")
 SAW_FOLDER = _env.folder("KILIT_SAW", default=FLOOR / "saw")  # with inbox/, processed/ and failed/
+SAW_FOLDERS = _env.folders("KILIT_SAWS", besides=SAW_FOLDER)  # of further saws, by the names that the rules give them
 OPTI_TEMPLATE = _env.folder(
     "KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "planning" / "excel" / "Excel_sablon.xlsx"
 )

@@ -99,6 +99,7 @@ def _cell(name: str, value: object, unit: str) -> str:
 order = column("order", gettext_lazy("order"), _order)
 state = column("state", gettext_lazy("state"), lambda job: format_html("{} {}", state_badge(job), priority_badge(job)))
 due = column("due", gettext_lazy("due"), due_badge)
+saw = column("saw", gettext_lazy("saw"), lambda job: job.saw or "–")
 customer = column(
     "customer",
     gettext_lazy("customer"),
@@ -130,7 +131,16 @@ triggered = column("triggered", gettext_lazy("started by the operator"), _trigge
 COLUMNS = [order, state, customer, mode, parts, retries, "error", lasting, "age"]
 FIELDSETS = [
     fieldset(
-        None, "order_id", whole_customer, "due_on", "opti_mode", plate, warning, triggered, "backing_edge_reset_count"
+        None,
+        "order_id",
+        whole_customer,
+        "due_on",
+        "saw",
+        "opti_mode",
+        plate,
+        warning,
+        triggered,
+        "backing_edge_reset_count",
     ),
     fieldset(gettext_lazy("Last error"), "error_code", whole_error),
     fieldset(

@@ -40,17 +40,24 @@ class DueGroup:
     rows: list[dict[str, object]] = field(default_factory=list)
     cutting: timedelta = timedelta()
     unplanned: int = 0
+    by_saw: dict[str, timedelta] = field(default_factory=dict)
 
     def add(self, job: Any) -> None:
         seconds = job.seconds if job.xml_sha256 else None  # of a solution that belongs to the sheets
         span = timedelta(seconds=float(Decimal(seconds))) if seconds else timedelta()
         self.cutting, self.unplanned = self.cutting + span, self.unplanned + (not span)
+        if span and job.saw:
+            self.by_saw[job.saw] = self.by_saw.get(job.saw, timedelta()) + span
         time = format_span(span, units=2) if span else _("not planned yet")
         self.rows.append({"job": job, "due": due_badge(job), "state": state(job), "time": time})
 
     @property
     def sum(self) -> str:
         return format_span(self.cutting, units=2) if self.cutting else ""
+
+    @property
+    def sums(self) -> list[str]:
+        return [f"{saw}: {format_span(span, units=2)}" for saw, span in sorted(self.by_saw.items())]
 
 
 def groups(jobs: list[Any], *, today: date) -> Iterator[DueGroup]:
@@ -78,6 +85,7 @@ def days_page(model_admin: QueueAdmin, request: HttpRequest) -> HttpResponse:
         request,
         "admin/orchestrator/days.html",
         title=_("By due date"),
+        has_saws=any(job.saw for job in shown),
         groups=list(groups(shown[:MOST_SHOWN], today=timezone.localdate())),
         is_cut_short=len(shown) > MOST_SHOWN,
     )

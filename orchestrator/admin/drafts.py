@@ -23,6 +23,7 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.listing import ListPage, ReadOnlyAdmin
 from kilit.lock.identity import uuid7
 from kilit.masking import mask_phone
+from kilit.sentences import translated
 from kilit.spans import moment
 from orchestrator.admin import columns, order_form
 from orchestrator.admin.estimates import estimate_card, missing_text
@@ -31,12 +32,14 @@ from orchestrator.api.jobs import download
 from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
 from orchestrator.drafts.suggestions import find_customers, suggest
 from orchestrator.drafts.typed import SHEET_FAULTS, DraftFault, InvalidDraft, TypedOrder
+from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import compute
 from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.orders.enqueue import similar_jobs
 from orchestrator.orders.order import canonical, payload_hash
 from orchestrator.planning.plan import missing_rules
 from orchestrator.planning.rules import valid_rules
+from orchestrator.planning.saws import Boards, saw_for
 from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.template import XLSX, template_xlsx
@@ -105,6 +108,7 @@ class OrderCheck:
             (_("Area"), f"{number_format(figures.parts_m2)} m²"),
             (_("Edge band"), edges or _("none")),
             *([(_("Due date"), date_format(order.due_on))] if order.due_on else []),
+            *([(_("Saw"), order.saw)] if order.saw else []),
         ]
 
     def _notes(self, order: Order, rules: Rules) -> list[object]:
@@ -119,6 +123,10 @@ class OrderCheck:
             names = ", ".join(entry.words for entry in missing[:10])
             text = _("The rules lack: %(names)s. The job will wait or fail until they are added.")
             notes.append(text % {"names": names})
+        try:
+            saw_for(Boards.of(order, rules), rules, chosen=order.saw or "")
+        except JobError as error:
+            notes.append(translated(error.message))
         return notes
 
     def parts(self) -> dict[str, object]:

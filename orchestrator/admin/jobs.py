@@ -33,6 +33,7 @@ from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.days import changed_days, days_page, due_page, offer_due_date
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
+from orchestrator.admin.saws import changed_saws, offer_saw, saw_page
 from orchestrator.admin.status_link import link_page, offer_link
 from orchestrator.admin.steps import (
     MOST_CONTINUED,
@@ -51,12 +52,14 @@ from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
 from orchestrator.models import Job, OrderDraft
 from orchestrator.models.job import JobQuerySet
+from orchestrator.planning.rules import saw_names
 from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
 from orchestrator.status_links import LINK_CREATED, LINK_WITHDRAWN
 from orchestrator.workflow import by_hand, decisions
+from orchestrator.workflow.saws import SAW_CHOSEN
 from orchestrator.workflow.steps import find_sheet
 
 STORY = Story(
@@ -89,6 +92,7 @@ STORY = Story(
         "JOB_RETRY_SCHEDULED": gettext_lazy("Retry scheduled"),
         "JOB_DEDUP": gettext_lazy("The same order was sent again by %(who)s"),
         DUE_CHANGED: gettext_lazy("Due date changed by %(who)s"),
+        SAW_CHOSEN: gettext_lazy("Saw chosen by %(who)s"),
         LINK_CREATED: gettext_lazy("Link for the customer made by %(who)s"),
         LINK_WITHDRAWN: gettext_lazy("Link for the customer withdrawn by %(who)s"),
         "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
@@ -97,6 +101,7 @@ STORY = Story(
     links={
         by_hand.BOARDS_CUT: lambda event: _("%(boards)s of %(of)s, by %(by)s") % event.details,
         DUE_CHANGED: changed_days,
+        SAW_CHOSEN: changed_saws,
         "JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", "")),
     },
 )
@@ -242,7 +247,7 @@ class JobAdmin(QueueAdmin):
         name=lambda job: job.order_id,
         belongs_to=belongs_to,
         state_notes=columns.notes_on_page,
-        offers=lambda job, offers, user: offer_link(job, offer_due_date(job, offers, user), user),
+        offers=lambda job, offers, user: offer_link(job, offer_due_date(job, offer_saw(job, offers), user), user),
         blockers=reasons,
         holdings=holdings,
         steps=STEPS,
@@ -256,6 +261,7 @@ class JobAdmin(QueueAdmin):
     row_pages = {
         "send_again": RowPage(send_again, "operate"),
         "due": RowPage(due_page, "operate"),
+        "saw": RowPage(saw_page, "operate"),
         "status_link": RowPage(link_page, "operate"),
         "estimate": RowPage(estimate_page, "operate"),
         "order_file": RowPage(partial(stored_file, files="order_files"), route="order-file/<int:number>"),
@@ -331,7 +337,8 @@ class JobAdmin(QueueAdmin):
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         order, state, *others = self.list_display
         due = [columns.due] if self.has_due_dates(request) else []
-        return [order, state, *due, *others]
+        saw = [columns.saw] if saw_names() else []
+        return [order, state, *due, *saw, *others]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, object] | None = None) -> HttpResponse:
         """Offer what begins an order, too."""

@@ -79,6 +79,7 @@ class OrderForm(forms.Form):
     plate_height = _text(gettext_lazy("Plate height mm"), inputmode="decimal")
     priority = choice_field(gettext_lazy("Priority"), required=False)
     due_on = text_field(gettext_lazy("Due date"), required=False, widget=DayInput)
+    saw = choice_field(gettext_lazy("Saw"), required=False)
     revision = text_field(
         gettext_lazy("Revision"),
         required=False,
@@ -93,6 +94,10 @@ class OrderForm(forms.Form):
         fields: dict[str, Any] = self.fields
         fields["opti_mode"].choices = [("", by_rules), *offered_modes()]
         fields["priority"].choices = [(priority.api_name, priority.label) for priority in Priority]
+        names = [saw.name for saw in rules.saws] if rules else []
+        fields["saw"].choices = [("", _("the first that fits")), *((name, name) for name in names)]
+        if not names and not content["fields"].get("saw"):
+            del fields["saw"]
         if rules and (plate := rules.default_plate_size):
             fields["plate_width"].widget.attrs["placeholder"] = plain(plate.width_mm)
             fields["plate_height"].widget.attrs["placeholder"] = plain(plate.height_mm)

@@ -20,7 +20,7 @@ from kilit.api.json_reader import parse_json
 from kilit.csv.numbers import AMBIGUOUS, read_number
 from kilit.lock.text import strip_control_chars
 from orchestrator.drafts.typed import fault_text
-from orchestrator.planning.rules import InvalidRules, read_rules
+from orchestrator.planning.rules import InvalidRules, read_new_rules
 from orchestrator.planning.rules_history import rules_text
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import ANY
@@ -30,6 +30,7 @@ LONGEST = 400
 MOST_ROWS = 500
 BOARD = re.compile(r"(?P<material>.+) (?P<thickness>[0-9.]+)mm")
 YES = "1"
+SAW_SIZES = ("longestMm", "widestMm", "thickestMm")
 Path = tuple[str | int, ...]
 
 # What the rules may answer, for the reader's language.
@@ -157,6 +158,19 @@ TABLES = (
             ),
         ),
     ),
+    RuleTable(
+        "saws",
+        gettext_lazy("Saws, if there are several"),
+        gettext_lazy("The first that takes a job's plates cuts it. An empty size is no limit; no materials means all."),
+        (
+            RuleCell("name", gettext_lazy("Name")),
+            RuleCell("longestMm", gettext_lazy("Longest plate mm"), is_number=True),
+            RuleCell("widestMm", gettext_lazy("Widest plate mm"), is_number=True),
+            RuleCell("thickestMm", gettext_lazy("Thickest plate mm"), is_number=True),
+            RuleCell("materials", gettext_lazy("Materials, with commas")),
+            RuleCell("byHand", gettext_lazy("Fed by"), choices=[("", SAWS[0][1]), (YES, SAWS[1][1])]),
+        ),
+    ),
 )
 Row = dict[str, RuleCell]
 
@@ -193,6 +207,15 @@ class RulesRows:
             "boards": [(*(found.groups() if found else (name, "")), price) for found, name, price in boards],
             "edges": [(name, edges.get(name), priced.get(name)) for name in dict.fromkeys([*edges, *priced])],
             "thicknesses": [(each, trims.get(each), YES * (each in backing)) for each in sorted({*trims, *backing})],
+            "saws": [
+                (
+                    saw["name"],
+                    *map(saw.get, SAW_SIZES),
+                    ", ".join(saw.get("materials", [])),
+                    YES * saw.get("byHand", False),
+                )
+                for saw in content.get("saws", [])
+            ],
         }
         return cls(
             {cell.name: _new(cell, _shown(_at(content, cell.name))) for cell in _cells()},
@@ -261,6 +284,7 @@ class _Composition:
     def into(self, text: str) -> str:
         content: Any = parse_json(text.encode())
         content |= self._thicknesses()
+        content["saws"] = self._saws()
         boards, (content["edgeMapping"], bands) = self._boards(), self._edges()
         sections: dict[str, dict[str, Any]] = {"prices": {"boardPerM2": boards, "edgePerMetre": bands}}
         for path, cell in self.form.fields.items():
@@ -276,9 +300,11 @@ class _Composition:
                 content[section] = given
             elif section != "cutting":  # which offers the built-in optimiser, also without any value
                 content.pop(section, None)
+        if not content["saws"]:
+            del content["saws"]
         new = rules_text(content, before=text)
         try:
-            read_rules(new.encode())
+            read_new_rules(new.encode())
         except InvalidRules as invalid:
             self._place(invalid)
         return new
@@ -336,6 +362,23 @@ class _Composition:
             if not price.value:
                 price.error = _("Fill this in.")
         return prices
+
+    def _saws(self) -> list[dict[str, Any]]:
+        saws = list[dict[str, Any]]()
+        for row in self.form.rows["saws"]:
+            if not self._key(row["name"], [saw["name"] for saw in saws]):
+                continue
+            place: Path = ("saws", len(saws))
+            self.places.setdefault(place[:1], row["byHand"])
+            saw = {name: row[name].read() for name in ("name", *SAW_SIZES)}
+            saw["materials"] = [text.strip() for text in row["materials"].value.split(",") if text.strip()] or None
+            saw["byHand"] = bool(row["byHand"].value) or None
+            saws.append({name: value for name, value in saw.items() if value is not None})
+            self.places |= {(*place, name): cell for name, cell in row.items()}
+            self.places |= {
+                (*place, "materials", number): row["materials"] for number in range(len(saw["materials"] or []))
+            }
+        return saws
 
     def _key(self, cell: RuleCell, known: Container[str], more: str = "") -> str:
         """Return what a row is known by in the rules, or "" with a fault beside its field."""

@@ -15,7 +15,7 @@ from orchestrator.cutting.solving import NoOptimiser, OptimiserBusy
 from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning.solution import CutPattern, Rectangle
 from orchestrator.orders.order import read_order
-from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas.figures import JobFigures
 from orchestrator.schemas.jobs import OrderEstimate, PlannedBoard, PlannedPiece
 from orchestrator.schemas.orders import Order
@@ -43,7 +43,7 @@ class EstimateView(CuttingView):
         """
         rules = decisions.require_rules()
         order = read_order(request.data, default_mode=rules.opti_mode_default)
-        refuse_oversized(order, rules)
+        refuse_uncuttable(order, rules)
         try:
             return Response(present_estimate(estimate(order, rules)))
         except NoOptimiser as error:

@@ -18,7 +18,7 @@ from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, CuttingView, download
 from orchestrator.models import Job
 from orchestrator.orders.enqueue import enqueue, similar_jobs, store_order_file
 from orchestrator.orders.order import canonical, read_order
-from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas.jobs import ImportPreview, JobStored, OrderImport, TemplateQuery
 from orchestrator.schemas.orders import InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
@@ -67,7 +67,7 @@ class ImportView(CuttingView):
             order = read_order(sheet.order, default_mode=rules.opti_mode_default)
             similar = similar_jobs(order, sheet=hashlib.sha256(content).hexdigest())
             if form.dry_run:
-                refuse_oversized(order, rules)
+                refuse_uncuttable(order, rules)
                 sources = [asdict(source) for source in sheet.sources]
                 read = {"layout": sheet.layout, "sheet": sheet.sheet, "cells": sheet.cells, "sources": sources}
                 return Response({**read, "order": canonical(order), "similar_to": present_similar(similar)})
@@ -112,7 +112,7 @@ def _read(form: OrderImport, content: bytes, rules: Rules) -> SheetOrder:
 def _store(sheet: SheetOrder, order: Order, rules: Rules, name: str, content: bytes) -> tuple[Job, bool]:
     with transaction.atomic():
         is_given = "opti_mode" in sheet.order
-        job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
+        job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_uncuttable, rules=rules))
         store_order_file(job, name, content, layout=sheet.layout)
     return job, is_known
 

@@ -30,7 +30,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.enqueue import enqueue, similar_jobs
 from orchestrator.orders.order import read_order
-from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas import jobs as messages
 from orchestrator.schemas.jobs import (
     AuditLine,
@@ -84,7 +84,7 @@ class JobsView(CuttingView):
         body = cast("dict[str, object]", request.data)  # read_order has rejected anything else
         is_given = body.get("opti_mode") is not None
         similar = similar_jobs(order)
-        job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
+        job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_uncuttable, rules=rules))
         return job_stored(job, similar, is_known=is_known)
 
     @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)

@@ -12,7 +12,7 @@ from kilit.lock.audit import current_context
 from orchestrator.drafts.typed import TypedOrder
 from orchestrator.models import Job, OrderDraft
 from orchestrator.orders.enqueue import enqueue, store_order_file
-from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas.orders import InvalidOrder
 from orchestrator.schemas.rules import Rules
 
@@ -67,7 +67,7 @@ def send_draft(pk: UUID, rules: Rules) -> tuple[Job, bool]:
     typed = TypedOrder(draft.content)
     order = typed.read(rules)
     try:
-        job, is_known = enqueue(order, mode_is_given=typed.mode_is_given, check=partial(refuse_oversized, rules=rules))
+        job, is_known = enqueue(order, mode_is_given=typed.mode_is_given, check=partial(refuse_uncuttable, rules=rules))
     except InvalidOrder as invalid:
         raise typed.explain(invalid) from None
     if draft.file_content is not None:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from kilit.csv.numbers import read_number
 from orchestrator.orders.order import read_order
-from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas.orders import EDGES, LARGEST_MM, InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.headings import fold
@@ -43,6 +43,7 @@ FIELDS = (
     "priority",
     "revision",
     "due_on",
+    "saw",
 )
 # What is wrong with the sheet as a whole, until the user has looked at it.
 SHEET_FAULTS = "sheet_faults"
@@ -149,7 +150,7 @@ class TypedOrder:
         """Return the order; InvalidDraft also names parts that are larger than the plate."""
         order = self.read(rules)
         try:
-            refuse_oversized(order, rules)
+            refuse_uncuttable(order, rules)
         except InvalidOrder as invalid:
             raise self.explain(invalid) from None
         return order
@@ -164,7 +165,7 @@ class TypedOrder:
         return DraftFault(field, message, None if part is None else self.numbers[part])
 
     def _body(self, rules: Rules) -> dict[str, object]:
-        names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority", "due_on")
+        names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority", "due_on", "saw")
         body: dict[str, Any] = {name: self.fields[name] for name in names if self.fields[name]}
         if revision := self.fields["revision"]:
             body["revision"] = self._number("revision", revision)

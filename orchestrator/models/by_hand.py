@@ -1,4 +1,4 @@
-"""Jobs without a saw: people cut their boards, and say who and when."""
+"""Who cuts a job: which of several saws, or people, who say what they have cut and when."""
 
 from datetime import datetime
 from typing import Self
@@ -10,11 +10,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import for_reason
-from kilit.lock.column_guards import arrows, quote, refuse_rows
+from kilit.lock.column_guards import arrows, listed, quote, refuse_rows
 from kilit.lock.constraints import checks
 from kilit.lock.leases import LongJob, LongJobModel, LongJobQuerySet, no_lease
 from orchestrator import sentences
-from orchestrator.states import BY_HAND, HANDED, JOBS, MAY_BE_WITH_THE_SAW, WITH_PEOPLE, JobState
+from orchestrator.states import BEFORE_A_SAW, BY_HAND, HANDED, JOBS, MAY_BE_WITH_THE_SAW, WITH_PEOPLE, JobState
 
 # No runner takes the others before people have cut them.
 NOT_WITH_PEOPLE = ~Q(status__in=WITH_PEOPLE, **BY_HAND)
@@ -24,6 +24,10 @@ class CutByHandQuerySet(LongJobQuerySet[LongJob]):
     def with_people(self) -> Self:
         """Keep the jobs whose boards people cut."""
         return self.filter(status__in=WITH_PEOPLE, **BY_HAND)
+
+    def before_a_saw(self) -> Self:
+        """Keep the jobs of which no saw has or may have a file, and nobody has cut a board: their saw may change."""
+        return self.filter(Q(status__in=BEFORE_A_SAW) | Q(status=JobState.XML_READY, **BY_HAND), open_deliveries=[])
 
     def note_boards(self, boards: int, *, by: str, at: datetime | None) -> int:
         """Record how many boards were cut so far; the first ones move the job, and fewer than before change nothing."""
@@ -39,6 +43,10 @@ class CutByHandQuerySet(LongJobQuerySet[LongJob]):
 
 
 class CutByHandModel(LongJobModel):
+    saw = models.CharField(
+        _("saw"), max_length=64, blank=True, default="", db_default="", help_text="Of several; the rules list them."
+    )
+    saw_is_chosen = models.BooleanField(default=False, db_default=False, help_text="By people, not by the rules.")
     by_hand = models.BooleanField(default=False, db_default=False, help_text="There is no saw: people cut it.")
     cut_by = models.CharField(_("cut by"), max_length=100, blank=True, default="", db_default="")
     cut_at = models.DateTimeField(_("cut at"), null=True)
@@ -51,9 +59,9 @@ class CutByHandModel(LongJobModel):
     def is_with_people(self) -> bool:
         return self.by_hand and self.status in WITH_PEOPLE
 
-    def leave_to_people(self) -> Self:
-        with for_reason(sentences.TO_BE_CUT_BY_HAND):
-            return self.move_held("await_cutting", by_hand=True, xml_ready_at=Now(), **no_lease())
+    def leave_to_people(self, saw: str) -> Self:
+        with for_reason(sentences.TO_BE_CUT_AT % {"saw": saw} if saw else sentences.TO_BE_CUT_BY_HAND):
+            return self.move_held("await_cutting", by_hand=True, saw=saw, xml_ready_at=Now(), **no_lease())
 
 
 def cutting_checks() -> list[CheckConstraint]:
@@ -71,13 +79,20 @@ def cutting_checks() -> list[CheckConstraint]:
 
 
 def by_hand_guard() -> pgtrigger.Trigger:
-    """Decide whether there is a saw once, when the plan is checked; keep what people said they cut."""
+    """Decide which saw or who cuts it once, when the plan is checked; keep what people said they cut.
+
+    Before, and after a failure that left no file with a saw, people may choose another saw.
+    """
+    checked = arrows(edge for verb in ("await_cutting", "validate") for edge in JOBS.moves[verb].edges())
+    same_state = f"OLD.status = NEW.status AND (NEW.status IN ({listed(BEFORE_A_SAW)}) OR NEW.by_hand)"
+    may_choose = f"OLD.open_deliveries = '[]' AND NEW.open_deliveries = '[]' AND NEW.boards_cut = 0 AND ({same_state})"
+    other_saw = f"OLD.saw <> NEW.saw AND (OLD.status, NEW.status) NOT IN ({checked}) AND NOT ({may_choose})"
     decided = arrows(edge for verb in ("await_cutting", "validate", "retry") for edge in JOBS.moves[verb].edges())
     cut = "(OLD.cut_by, OLD.cut_at, OLD.boards_cut) IS DISTINCT FROM (NEW.cut_by, NEW.cut_at, NEW.boards_cut)"
     return refuse_rows(
         "by_hand_is_decided",
         pgtrigger.Update,
-        f"(OLD.by_hand IS DISTINCT FROM NEW.by_hand AND (OLD.status, NEW.status) NOT IN ({decided})"
+        f"(OLD.by_hand IS DISTINCT FROM NEW.by_hand AND (OLD.status, NEW.status) NOT IN ({decided}) OR {other_saw}"
         f" OR NEW.boards_cut < OLD.boards_cut OR OLD.status = {quote(JobState.DONE)} AND {cut})",
         f"format('{JOBS.queue} %s is %s: who cuts it, and what people have cut, is decided', OLD.id, OLD.status)",
         hint="The rules decide it when a plan is checked.",

@@ -331,6 +331,7 @@ class Job(CutByHandModel):
             models.Index(fields=["status", "id"], name="job_in_state"),
             models.Index(fields=["customer_phone", "id"], name="job_of_phone"),
             models.Index(fields=["opti_mode", "id"], name="job_of_mode"),
+            models.Index(fields=["saw", "id"], condition=~Q(saw=""), name="job_of_saw"),
             # The bookkeeper's file has the jobs of a time span.
             models.Index(fields=["finished_at", "id"], condition=Q(finished_at__isnull=False), name="job_finished"),
             # Operators search by the beginning of an order id, a phone or a name.

@@ -77,6 +77,8 @@ def enqueue(
         part_count=len(order.parts),
         priority=Priority[order.priority.upper()],
         due_on=order.due_on,
+        saw=order.saw or "",
+        saw_is_chosen=bool(order.saw),
     )
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.

@@ -20,9 +20,9 @@ def read_order(body: object, *, default_mode: str) -> Order:
 def canonical(order: Order) -> dict[str, Any]:
     """Return the order in canonical JSON: defaults filled in, nulls left out, 18 and 18.0 alike.
 
-    Its priority and due date are left out: they say when, not what.
+    Its priority, due date and saw are left out: they say when and where, not what.
     """
-    return order.model_dump(mode="json", exclude_none=True, exclude={"priority", "due_on"})
+    return order.model_dump(mode="json", exclude_none=True, exclude={"priority", "due_on", "saw"})
 
 
 def payload_hash(payload: Mapping[str, object]) -> str:

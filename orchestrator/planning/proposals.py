@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import current_context
 from kilit.lock.models import Activity, ActivityKind
 from orchestrator.models import RulesProposal
-from orchestrator.planning.rules import read_rules
+from orchestrator.planning.rules import read_new_rules
 from orchestrator.planning.rules_history import RulesChanged, RulesUnchanged, rules_file, save_rules, try_on_held_jobs
 from orchestrator.states import JOBS
 
@@ -24,7 +24,7 @@ def open_proposals() -> QuerySet[RulesProposal]:
 
 def propose_rules(content: str, *, based_on: str, reason: str) -> RulesProposal:
     """Store a valid new version for the owners, in place of an earlier one of the same person."""
-    rules, file = read_rules(content.encode()), rules_file()
+    rules, file = read_new_rules(content.encode()), rules_file()
     if file.sha256 != based_on:
         raise RulesChanged
     if file.text == content:

@@ -15,6 +15,7 @@ from kilit.api.json_reader import DuplicateName, parse_json
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import read_bounded
+from orchestrator.planning.saws import NO_FOLDER, without_folder
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import Mode
 
@@ -53,6 +54,19 @@ def read_rules(content: bytes) -> Rules:
         raise InvalidRules("Nested too deeply.") from None
     except ValueError as error:
         raise InvalidRules(f"{error}.") from None
+
+
+def read_new_rules(content: bytes) -> Rules:
+    """Read rules that are to be saved. Those in force apply without this check: their folders may be elsewhere."""
+    rules = read_rules(content)
+    if names := without_folder(rules):
+        places = [number for number, saw in enumerate(rules.saws) if saw.name in names]
+        errors = [
+            (("saws", place, "name"), FieldError(field=f"saws.{place}.name", message=NO_FOLDER)) for place in places
+        ]
+        line = _line(content.decode("utf-8-sig"), "saws")
+        raise InvalidRules(*(f"line {line}: {format_error(error)}" for _path, error in errors), errors=errors)
+    return rules
 
 
 def _line(text: str, *path: str | int, nth: int = 1) -> int:
@@ -95,6 +109,12 @@ def offered_modes() -> list[tuple[str, Any]]:
     rules = valid_rules()
     has_optimiser = rules is not None and (rules.opti_mode_default == Mode.D or "cutting" in rules.model_fields_set)
     return [(mode, label) for mode, label in Mode.choices if mode != Mode.D or has_optimiser]
+
+
+def saw_names() -> list[str]:
+    """Return the saws of the rules; none where there is one saw, or people cut."""
+    rules = valid_rules()
+    return [saw.name for saw in rules.saws] if rules else []
 
 
 def has_stock() -> bool:

@@ -27,7 +27,14 @@ from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import MissingRule, missing_rules, transform
-from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules, rules_path, saved_rules_path
+from orchestrator.planning.rules import (
+    BIGGEST_FILE,
+    InvalidRules,
+    read_new_rules,
+    read_rules,
+    rules_path,
+    saved_rules_path,
+)
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import FAILING, JOBS
 
@@ -89,7 +96,7 @@ def rules_file() -> RulesFile:
 
 def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
     """Replace the file by a valid new version, made from the one whose sha256 is `based_on`, and record it."""
-    read_rules(content)
+    read_new_rules(content)
     with transaction.atomic():
         with connection.cursor() as cursor:  # others that save wait until this transaction ends; reading goes on
             cursor.execute(f"LOCK TABLE {RulesVersion._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
@@ -247,7 +254,7 @@ class RulesCheck:
     @classmethod
     def of(cls, text: str, file: RulesFile) -> "RulesCheck":
         try:
-            rules = read_rules(text.encode())
+            rules = read_new_rules(text.encode())
         except InvalidRules as error:
             return cls(faults=error.lines)
         return cls(changes=changes(file.text, text), tried=try_on_held_jobs(rules))

@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from orchestrator.planning.plan import MissingRule
+from orchestrator.planning.saws import size_text
 from orchestrator.schemas.orders import plain
-from orchestrator.schemas.rules import Rules
+from orchestrator.schemas.rules import Rules, Saw
 
 GRAINS = [
     gettext_lazy("free"),
@@ -70,6 +71,7 @@ def _of_runs(rules: Rules) -> RuleTexts:
     return {
         "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
         **({"cutBy": (_("Cut by"), [_("people, who record it here")])} if rules.cut_by == "hand" else {}),
+        **({"saws": (_("Saws"), [_saw(saw) for saw in rules.saws])} if rules.saws else {}),
         "timeouts": (
             _("Time limits"),
             [
@@ -110,6 +112,12 @@ def _of_prices(rules: Rules) -> RuleTexts:
     if prices.waste_percent is not None:
         values.append(_("waste in estimates: %(percent)s %%") % {"percent": _number(prices.waste_percent)})
     return {"prices": (_("Prices without VAT"), values)}
+
+
+def _saw(saw: Saw) -> str:
+    limits = [_("up to %(size)s") % {"size": size_text(saw.limits)}] if any(saw.limits) else []
+    fed_by = [_("people, who record it here")] if saw.by_hand else []
+    return f"{saw.name} → {'; '.join(filter(None, [*limits, ', '.join(saw.materials), *fed_by])) or _('all plates')}"
 
 
 def _number(value: Decimal) -> str:

@@ -36,8 +36,9 @@ class LeftoverWatch:
         if not settings.FLOOR_IS_HERE or time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + LOOK_EVERY
-        with suppress(OSError):  # the share is away: jobs that need it report that
-            remove_stale(Folders.from_settings())
+        for folders in Folders.from_settings().at_each_saw():
+            with suppress(OSError):  # the share is away: jobs that need it report that
+                remove_stale(folders)
 
 
 def remove_stale(folders: Folders) -> None:

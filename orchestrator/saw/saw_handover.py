@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from django.conf import settings
@@ -67,12 +68,14 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
 
     The recorded names are used, because the current solution may be a different one.
     """
-    with folder_errors(folders.saw):
-        stat_folders(folders)
     ours = files_by_name(job)
     current = {delivery_name(job.pk, job.attempt, Path(file.name)) for file in ours.values()}
-    for name in job.delivery_names:
-        if name in current or not _settle(name, folders):
+    earlier = [name for name in job.delivery_names if name not in current]
+    for each in folders.at_each_saw() if earlier else [folders]:  # another saw may have cut the earlier attempts
+        with folder_errors(each.saw):
+            stat_folders(each)
+    for name, saw in product(earlier, folders.at_each_saw()):
+        if not _settle(name, saw):
             continue
         if name not in ours:
             message = sentences.EARLIER_SOLUTION % {"file": name}
@@ -112,7 +115,7 @@ def fail(job: Job, error: JobError) -> None:
     """Fail a held job. Its files are taken back from the saw first; an operator decides about those that cannot be."""
     if job.open_deliveries:
         job.renew()  # files that another runner delivers must not be taken back
-        take_back(job, job.open_deliveries, Folders.from_settings())
+        take_back(job, job.open_deliveries, Folders.at(job.saw))
     unknown = [*job.open_deliveries]
     if isinstance(error, HandoverUnknownError):
         unknown = list(dict.fromkeys([*unknown, error.name]))
@@ -122,9 +125,10 @@ def fail(job: Job, error: JobError) -> None:
     with for_reason(storable(error.message, 1000)):
         job.fail(error, open_deliveries=unknown)
     # Only now: until the failure is stored, another runner may have to find out that we have them.
-    with suppress(OSError):
-        for name in job.delivery_names:
-            discard(name, Folders.from_settings())
+    for folders in Folders.at(job.saw).at_each_saw():
+        with suppress(OSError):
+            for name in job.delivery_names:
+                discard(name, folders)
 
 
 def taken_earlier(job: Job, folders: Folders) -> list[str]:
@@ -133,9 +137,9 @@ def taken_earlier(job: Job, folders: Folders) -> list[str]:
     Best effort: these names were settled before, but people move files, too.
     """
     taken = []
-    for name in job.delivery_names:
+    for name, saw in product(job.delivery_names, folders.at_each_saw()):
         try:
-            if _settle(name, folders):
+            if _settle(name, saw):
                 taken.append(name)
         except HandoverUnknownError:
             taken.append(name)

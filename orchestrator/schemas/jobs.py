@@ -94,7 +94,8 @@ class JobShown(TypedDict):
     imported_at: Time | None
     opti_started_at: Time | None
     handed_at: Annotated[Time | None, Field(description="When the saw got it, or people began to cut it.")]
-    by_hand: Annotated[bool, Field(description="There is no saw: people cut it.")]
+    saw: Annotated[str | None, Field(description="Of several: the one that cuts it, or shall; null: not decided.")]
+    by_hand: Annotated[bool, Field(description="People cut it, and no saw takes its files.")]
     boards_cut: Annotated[int, Field(description="By people, so far.")]
     cut_by: str | None
     cut_at: Time | None
@@ -251,6 +252,7 @@ class OrderImport(OrderMessage):
     revision: Annotated[int, Field(ge=0, le=9_999)] | None = None
     priority: PriorityName | None = None
     due_on: Day | None = None
+    saw: Text64 | None = None
     material_code: Annotated[Text64 | None, Field(description="Of parts that do not say.")] = None
     color: Annotated[Text100 | None, Field(description="Of parts that do not say.")] = None
     thickness_mm: Annotated[

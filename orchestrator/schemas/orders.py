@@ -243,6 +243,11 @@ class Order(OrderMessage):
         Day | None, Field(description="The day it is due. An order that exists already keeps its own.")
     ] = None
 
+    # Nor is this: it says where.
+    saw: Annotated[
+        Text64 | None, Field(description="One of several saws. Default: the first in the rules that fits.")
+    ] = None
+
     examples = {"a cupboard": EXAMPLE}
 
 

@@ -5,14 +5,27 @@ from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Literal
 
+from django.utils.translation import gettext_noop
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from kilit.api.input_model import Expected, InputModel, invalid
-from orchestrator.schemas.orders import CENTS, OptiMode, Order, PlateSize, Text32, Text100, Text200, Text400, plain
+from orchestrator.schemas.orders import (
+    CENTS,
+    OptiMode,
+    Order,
+    PlateSize,
+    Text32,
+    Text64,
+    Text100,
+    Text200,
+    Text400,
+    plain,
+)
 
 ANY = "*"  # stands for each material or edge that has no price of its own
 DECIMALS = 4
 A_DAY_OF_MINUTES = 24 * 60
+MOST_SAWS = 20
 
 
 def exact(value: object) -> Any:
@@ -104,6 +117,22 @@ class DefaultPlateSize(PlateSize):
     height_mm: Positive
 
 
+class Saw(InputModel):
+    """One of several saws. A size that is left out is no limit; its folder is set where it is (KILIT_SAWS)."""
+
+    name: Text64
+    longest_mm: Annotated[Positive | None, Field(alias="longestMm")] = None
+    widest_mm: Annotated[Positive | None, Field(alias="widestMm")] = None
+    thickest_mm: Annotated[Positive | None, Field(alias="thickestMm")] = None
+    # The codes of what the rules give it; people may choose it for others.
+    materials: list[Text64] = []
+    by_hand: Annotated[bool, Field(alias="byHand")] = False
+
+    @property
+    def limits(self) -> tuple[Decimal | None, ...]:
+        return self.longest_mm, self.widest_mm, self.thickest_mm
+
+
 class Timeouts(InputModel):
     opti_xml: Annotated[Minutes, Field(alias="optiXmlMinutes")]  # how long OptiPlanning may take
     osi_ack: Annotated[Minutes, Field(alias="osiAckMinutes")]  # how long the saw may take
@@ -160,6 +189,8 @@ class Rules(InputModel):
     timeouts: Timeouts
     # "hand": no saw takes files; people cut the boards, and say so.
     cut_by: Annotated[Literal["saw", "hand"], Field(alias="cutBy")] = "saw"
+    # The first that fits takes a job. Without any there is one saw, or people cut, as cutBy says.
+    saws: Annotated[list[Saw], Field(max_length=MOST_SAWS)] = []
     ack_mode: Annotated[Literal["file_move"], Field(alias="ackMode")] = "file_move"
     merge_policy: Annotated[
         dict[str, Any], AfterValidator(check_merging), Field(alias="mergePolicy", default_factory=dict)
@@ -173,6 +204,10 @@ class Rules(InputModel):
     def plate_of(self, order: Order) -> PlateSize | None:
         return order.plate_size or self.default_plate_size
 
+    @property
+    def has_cutting_by_hand(self) -> bool:
+        return self.cut_by == "hand" or any(saw.by_hand for saw in self.saws)
+
     def millimetres(self, centimetres: Decimal) -> Decimal:
         """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
         return (centimetres * self.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
@@ -183,6 +218,15 @@ class Rules(InputModel):
         if len(backoff) < info.data.get("retry_count_max", 0):
             raise invalid("Needs a time for each of retry_count_max retries.")
         return backoff
+
+    @field_validator("saws")
+    @classmethod
+    def are_different(cls, saws: list[Saw], info: ValidationInfo) -> list[Saw]:
+        if len({saw.name.casefold() for saw in saws}) < len(saws):
+            raise invalid(gettext_noop("Each saw needs a name of its own."))
+        if saws and info.data.get("cut_by") == "hand":
+            raise invalid(gettext_noop("With a list of saws, each says whether people feed it: leave cutBy out."))
+        return saws
 
     @field_validator("prices")
     @classmethod

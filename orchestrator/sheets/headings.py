@@ -32,6 +32,7 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "revision": ("revizyon", "revision"),
     "priority": ("oncelik", "priority"),
     "due_on": ("termin", "teslim tarihi", "due date", "due", "termin tarihi", "teslim"),
+    "saw": ("testere", "saw", "makine"),
     "material_code": ("malzeme kodu", "material code", "malzeme", "material"),
     "color": ("renk", "color", "colour"),
     "thickness_mm": ("kalinlik", "thickness", "kalinlik mm", "thickness mm"),

@@ -41,6 +41,7 @@ HEAD = (
     "revision",
     "priority",
     "due_on",
+    "saw",
 )
 
 

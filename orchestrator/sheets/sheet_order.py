@@ -27,6 +27,7 @@ class SheetDefaults:
     revision: int | None = None
     priority: str = ""
     due_on: date | None = None
+    saw: str = ""
     material_code: str = ""
     color: str = ""
     thickness_mm: Decimal | None = None

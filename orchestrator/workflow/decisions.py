@@ -133,6 +133,8 @@ def send_again(pk: UUID) -> Job:
         message = f"{job} cannot be sent again: it may be retried, is not FAILED, or is partly cut."
         raise refusal(job, "MOVE_REFUSED", message)
     order = {**job.payload, "revision": job.revision + 1, "priority": Priority(job.priority).api_name}
+    if job.saw_is_chosen:
+        order["saw"] = job.saw
     return enqueue(order_from(order))[0]
 
 
@@ -151,15 +153,15 @@ def is_retried_out(job: Job) -> bool:
 
 
 def is_cut_by_hand() -> bool:
-    """Return whether the rules say that people cut, and no saw takes files."""
+    """Return whether the rules say that people cut all jobs, or those of one of the saws."""
     rules = valid_rules()
-    return rules is not None and rules.cut_by == "hand"
+    return rules is not None and rules.has_cutting_by_hand
 
 
 def cancel(pk: UUID) -> Job:
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
-    taken = taken_earlier(waiting, Folders.from_settings()) if waiting else []
+    taken = taken_earlier(waiting, Folders.at(waiting.saw)) if waiting else []
     reason = current_context().reason or "Cancelled by an operator."
     is_cancelled = not taken and Job.objects.filter(pk=pk).cancel(message=reason)
     job = find(pk)

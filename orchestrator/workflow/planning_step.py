@@ -96,7 +96,7 @@ def named_errors() -> Iterator[None]:
 def reuse(job: Job, *, is_same: bool) -> timedelta | None:
     """Use the stored plan, unless other boards have to be cut by now; what was cut in part is never planned again."""
     if not is_same and job.delivery_names:
-        settle_earlier_attempts(job, Folders.from_settings())
+        settle_earlier_attempts(job, Folders.at(job.saw))
     if is_same or is_cut_in_part(job):
         job.advance("reuse_solution", sentences.STILL_VALID)
         return None

@@ -21,6 +21,7 @@ from orchestrator.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.rules import current_rules, rules_error, valid_rules
+from orchestrator.planning.saws import without_folder
 from orchestrator.states import Mode
 
 LITTLE_SPACE = 100 * 1024**2
@@ -128,6 +129,9 @@ def _rules() -> Iterator[PreflightCheck]:
         yield PreflightCheck(_("rules"), CheckLevel.FAIL, message % {"error": invalid})
     else:
         yield PreflightCheck(_("rules"), CheckLevel.PASS, _("The rules are valid."))
+    for name in without_folder(rules):
+        message = _("%(saw)s has no folder on this machine (KILIT_SAWS).") % {"saw": name}
+        yield PreflightCheck(_("saws"), CheckLevel.FAIL, message)
     if rules.default_plate_size is None:
         message = _("No defaultPlateSize: orders without a plate size will be held.")
         yield PreflightCheck(_("default plate"), CheckLevel.WARN, message)

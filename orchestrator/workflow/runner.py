@@ -58,8 +58,8 @@ LOG_EVERY = 60.0  # seconds between two log lines about the same problem
 RENEW_EVERY = 2.0  # seconds; the program of a cancelled job may run on for this long
 # A worker's task has a time limit; jobs that are still due ring again.
 WORKERS_TURN = timedelta(seconds=30)
-# These states wait for folders only; later ones have time limits of their own.
-UNSTARTED = (JobState.NEW, JobState.PREPARED)
+# These states wait for folders only; others have time limits of their own.
+WAIT_FOR_FOLDERS = (JobState.NEW, JobState.PREPARED, JobState.OPTI_DONE)
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
         except Stopping:
             return timedelta(0)  # the next runner starts OptiPlanning again
         except JobError as error:
-            if job.status in UNSTARTED and is_short_outage(job.pk, error):
+            if job.status in WAIT_FOR_FOLDERS and is_short_outage(job.pk, error):
                 return poll()
             raise
         if wait is not None:

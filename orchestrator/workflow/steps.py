@@ -38,6 +38,7 @@ from orchestrator.saw.saw_handover import (
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
 from orchestrator.workflow.planning_step import plan_boards
+from orchestrator.workflow.saws import hold_without_saw, require_folder, who_cuts
 from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
 
 Step = Callable[[Job, KeepAlive], timedelta | None]
@@ -51,10 +52,9 @@ def age(job: Job, column: str) -> timedelta:
     return Job.objects.values_list(since, flat=True).get(pk=job.pk) or timedelta(0)
 
 
-def folders_here() -> Folders:
-    folders = Folders.from_settings()
-    folders.prepare()
-    return folders
+def folders_here(job: Job) -> Folders:
+    Folders.from_settings().prepare()
+    return Folders.at(job.saw)
 
 
 def poll() -> timedelta:
@@ -83,7 +83,7 @@ def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         time_left(job)
         return poll()
     if solution is None and job.opti_ended_at is None:
-        files = [folders_here().imports / sheet["name"] for sheet in job.files]
+        files = [folders_here(job).imports / sheet["name"] for sheet in job.files]
         try:
             # Only the remaining time, so that a job whose runners die repeatedly still times out.
             run_optiplanning(
@@ -115,11 +115,11 @@ def first_look(job: Job) -> tuple[Collected | None, bool]:
         if error.code != Code.XML_INVALID:
             raise
         return None, False
-    return solution, solution is None and is_begun(wanted(job), folders_here())
+    return solution, solution is None and is_begun(wanted(job), folders_here(job))
 
 
 def find_solution(job: Job) -> Collected | None:
-    return collect(wanted(job), folders_here())
+    return collect(wanted(job), folders_here(job))
 
 
 def wanted(job: Job) -> Wanted:
@@ -160,7 +160,7 @@ def time_left(job: Job) -> timedelta:
 
 
 def timed_out(job: Job) -> JobError:
-    lacking = missing(wanted(job), folders_here())
+    lacking = missing(wanted(job), folders_here(job))
     values = {"sheets": ", ".join(lacking), "limit": format_minutes(current_rules().timeouts.opti_xml)}
     text = sentences.NO_SOLUTION_FOR if lacking else sentences.NO_SOLUTION
     return JobError(Code.OPTI_XML_TIMEOUT, text % values)
@@ -173,8 +173,9 @@ def prepare(job: Job, _: KeepAlive) -> None:
         raise JobError(Code.CRM_NO_MATCH, sentences.NO_CUSTOMER % {"phone": job.customer_phone})
     if job.customer_id != customer.pk:
         job.note(customer=customer)  # kept even if a later check holds the job
-    folders = folders_here()
+    folders = folders_here(job)
     plan = plan_for(job, folders)
+    hold_without_saw(job)
     batches, reset = len(plan.batches), len(plan.reset_parts)
     is_new_reset = reset and job.backing_edge_reset_count != reset
     with transaction.atomic():
@@ -207,7 +208,7 @@ def lay_out(job: Job, keep_alive: KeepAlive) -> timedelta | None:
 
 def import_files(job: Job, keep_alive: KeepAlive) -> None:
     """Write the sheets into OptiPlanning's import folder; sheets that OptiPlanning has read before are skipped."""
-    folders = folders_here()
+    folders = folders_here(job)
     plan = plan_for(job, folders)  # may hold the job: the template is open in Excel by now, or the rules have changed
     if job.files and (job.manual_trigger_approved or job.xml_sha256):
         # OptiPlanning may have emptied the folder since: written again, the sheets would be optimised again.
@@ -250,17 +251,23 @@ def validate(job: Job, _: KeepAlive) -> None:
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise JobError(Code.XML_INVALID, sentences.OTHER_SOLUTION)
-    if current_rules().cut_by == "hand" and not job.open_deliveries and not is_cut_in_part(job):
-        job.leave_to_people()
-    else:
-        job.advance("validate", sentences.CHECKED, xml_ready_at=Now(), by_hand=False)
+    if job.delivery_names and current_rules().has_cutting_by_hand:
+        settle_earlier_attempts(job, folders_here(job))  # people must not cut what a saw has, or may still take
+    with transaction.atomic():
+        saw, by_hand = who_cuts(job)
+        if by_hand:
+            job.leave_to_people(saw)
+        else:
+            message = sentences.CHECKED_FOR % {"saw": saw} if saw else sentences.CHECKED
+            job.advance("validate", message, xml_ready_at=Now(), by_hand=False, saw=saw)
 
 
 def hand_over(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Deliver the solution to the saw once, and wait for its answer."""
-    folders = folders_here()
+    folders = folders_here(job)
     limit = current_rules().timeouts.osi_ack
     if job.handed_at is None:
+        require_folder(job)
         try:
             with folder_errors(folders.saw):
                 fill_inbox(job, folders, keep_alive)

@@ -81,9 +81,9 @@ class Simulator:
         with folder_errors(self.folders.imports):
             if self.options["only"] != "saw":
                 self._optimise()
-        with folder_errors(self.folders.saw):
-            if self.options["only"] != "opti":
-                self._cut()
+        for folders in self.folders.at_each_saw() if self.options["only"] != "opti" else ():
+            with folder_errors(folders.saw):
+                self._cut(folders)
 
     def start_by_hand(self, job: str) -> None:
         """Solve one job's sheets, like an operator who opens them in OptiPlanning."""
@@ -136,8 +136,8 @@ class Simulator:
         for path in written:
             self.write(f"OptiPlanning wrote {path.name}.")
 
-    def _cut(self) -> None:
-        for path in sorted(self.folders.inbox.glob("*.xml")):
+    def _cut(self, folders: Folders) -> None:
+        for path in sorted(folders.inbox.glob("*.xml")):
             try:
                 rest = time.time() - path.stat().st_mtime
                 request = SAW_REQUEST.search(path.read_bytes())
@@ -148,7 +148,7 @@ class Simulator:
                     path.unlink()
                     self.write(f"The saw lost {path.name}.")
                     continue
-                path.replace((self.folders.failed if fault == "failed" else self.folders.processed) / path.name)
+                path.replace((folders.failed if fault == "failed" else folders.processed) / path.name)
             except FileNotFoundError:
                 continue  # withdrawn in the meantime
             self.write(f"The saw {'refused' if fault == 'failed' else 'took'} {path.name}.")

@@ -17,6 +17,7 @@ from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
 from orchestrator.schemas.orders import day
 from tests.support.cutting_jobs import GOVDE, LIST, failed, make_job, page_of
+from tests.support.cutting_rules import text_with
 from tests.support.drafts import page_of as draft_page
 from tests.support.drafts import posted
 from tests.support.order_sheets import faults, read, xlsx
@@ -155,6 +156,19 @@ def test_without_due_dates_nothing_is_shown_of_them(make_person, admin_user) -> 
 
     assert "By due date" in operator.get(LIST).text
     assert "due today" in operator.get(LIST).text
+
+
+def test_the_days_list_says_how_long_each_saw_cuts(make_person, rules_file) -> None:
+    rules_file.write_text(text_with(saws=[{"name": "Saw 1"}, {"name": "Old saw", "byHand": True}]))
+    for name, saw, seconds in (("S-1", "Saw 1", "5400"), ("S-2", "Old saw", "60"), ("S-3", "Saw 1", "3600")):
+        job = make_job(order_id=name, due_on=due_in(0), saw=saw)
+        Job.objects.filter(pk=job.pk).update(solution={"time_s": seconds}, xml_sha256="0" * 64)
+
+    shown = " ".join(make_person().get(DAYS).text.split())
+
+    assert "Old saw: 1 minute ·" in shown
+    assert "Saw 1: 2 hours" in shown
+    assert '<td data-label="Saw" data-stored>Old saw</td>' in shown
 
 
 def test_late_orders_are_a_problem_until_they_are_over(admin_user, admin_client) -> None:

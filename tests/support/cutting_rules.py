@@ -22,6 +22,12 @@ PRICES = {
 }
 COMPANY = {"name": "Gümüşçınar Mobilya", "address": "Organize Sanayi 5. Cadde 12, Bursa", "offerValidDays": 10}
 
+SAWS = [
+    {"name": "Small", "longestMm": 2500, "widestMm": 1900},
+    {"name": "Large", "longestMm": 3100, "materials": ["MAT-01", "MAT-02"]},
+    {"name": "By hand", "byHand": True, "materials": ["HPL"]},
+]
+
 
 def rules_with(**changes: Any) -> Rules:
     """Return the shipped rules with changes."""

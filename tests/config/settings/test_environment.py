@@ -46,6 +46,16 @@ def test_a_host_is_an_address_with_or_without_brackets_or_a_name(
     assert host_and_port(host, 80) == joined
 
 
+SAW = Path("/mnt/saw").absolute()
+
+
+def test_folders_have_names(env, monkeypatch) -> None:
+    monkeypatch.setenv("KILIT_X", "Küçük = /mnt/a ,Saw 2=//SAW2/x=y")
+
+    assert env.folders("KILIT_X", besides=SAW) == {"Küçük": Path("/mnt/a"), "Saw 2": Path("//SAW2/x=y")}
+    assert env.folders("KILIT_NOT_SET", besides=SAW) == {}
+
+
 def read_as(kind: str, **options: object) -> Callable[[Environment], object]:
     return methodcaller(kind, "KILIT_X", **options)
 
@@ -60,6 +70,11 @@ def read_as(kind: str, **options: object) -> Callable[[Environment], object]:
         (read_as("one_of", choices=("A", "B"), default="A"), "c", "KILIT_X='C' is not one of A, B."),
         (read_as("text"), "  ", "KILIT_X is required, but not set."),
         (read_as("words"), "", "KILIT_X is required, but not set."),
+        (read_as("folders", besides=SAW), "/mnt/saw2", "use a name once, and its folder, as Saw 2=/mnt/saw2."),
+        (read_as("folders", besides=SAW), "Saw 2=", "KILIT_X has 'Saw 2=': use a name once"),
+        (read_as("folders", besides=SAW), "A=/mnt/a, A=/mnt/b", "KILIT_X has 'A=/mnt/b': use a name once"),
+        (read_as("folders", besides=SAW), "A=/mnt/a, B=/mnt/a/", "KILIT_X has 'B=/mnt/a/': another saw has this"),
+        (read_as("folders", besides=SAW), "A=/mnt/saw", "KILIT_X has 'A=/mnt/saw': another saw has this folder."),
         (read_as("networks"), "10.0.0.0/8, true", "'true' does not appear to be an IPv4"),
         (read_as("networks"), "10.0.0.1/8", "10.0.0.1/8 has host bits set. Use addresses or networks"),
         (read_as("database"), "mysql://a@b/c", "is not of the form postgres://"),

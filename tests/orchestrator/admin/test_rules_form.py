@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from django.http import QueryDict
 from django.utils import translation
+from django.utils.http import urlencode
 
 from orchestrator.admin.rules_form import RulesRows
 from orchestrator.models import RulesProposal, RulesVersion
@@ -28,6 +30,32 @@ def posted(rules_file, button: str = "save", **changes: object) -> dict[str, obj
     return {**fields, **lists, **saved, **changes}
 
 
+SAWS = [
+    {"name": "Testere 1", "longestMm": 2800, "widestMm": 2100.5, "materials": ["MAT-01", "MAT-02"]},
+    {"name": "El", "byHand": True},
+]
+
+
+def test_a_fault_of_a_saw_is_beside_its_field(make_person, rules_file) -> None:
+    saws = {
+        "saws-name": ["Testere 1", "Testere 2", "Testere 1"],
+        "saws-longestMm": ["2.800,0", "0", ""],
+        **{f"saws-{name}": ["", "", ""] for name in ("widestMm", "thickestMm", "materials", "byHand")},
+    }
+    rows = RulesRows.typed(QueryDict(urlencode({**posted(rules_file), **saws, "cutBy": "saw"}, doseq=True)))
+
+    with translation.override("tr"):
+        rows.compose(rules_file.read_text())
+
+    found = [[cell.error for cell in row.values() if cell.error] for row in rows.rows["saws"]]
+    assert found == [
+        [],
+        ["0'dan büyük, en çok 10.000 olan bir sayı bekleniyor."],
+        ["Testere 1 başka bir satırda da var."],
+    ]
+    assert not rows.faults
+
+
 def board(*rows: tuple[str, str, str]) -> dict[str, list[str]]:
     columns = ("boards-material", "boards-thickness", "boards-price")
     return dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
@@ -47,7 +75,9 @@ def test_an_owner_saves_prices_with_turkish_numbers_and_nothing_else_changes(mak
     assert RulesVersion.objects.get(reason="new prices").actor == "admin:ayse"
 
 
-@pytest.mark.parametrize("more", [{}, {"prices": PRICES, "company": COMPANY}, {"cutting": {"kerfMm": 4.25}}])
+@pytest.mark.parametrize(
+    "more", [{}, {"prices": PRICES, "company": COMPANY}, {"cutting": {"kerfMm": 4.25}}, {"saws": SAWS}]
+)
 def test_what_is_shown_is_saved_as_it_was(make_person, rules_file, more) -> None:
     rules_file.write_text(text_with(**more))
 
