@@ -164,9 +164,9 @@ TABLES = (
         gettext_lazy("The first that takes a job's plates cuts it. An empty size is no limit; no materials means all."),
         (
             RuleCell("name", gettext_lazy("Name")),
-            RuleCell("longestMm", gettext_lazy("Longest plate mm"), is_number=True),
-            RuleCell("widestMm", gettext_lazy("Widest plate mm"), is_number=True),
-            RuleCell("thickestMm", gettext_lazy("Thickest plate mm"), is_number=True),
+            RuleCell("longestMm", gettext_lazy("Longest mm"), is_number=True),
+            RuleCell("widestMm", gettext_lazy("Widest mm"), is_number=True),
+            RuleCell("thickestMm", gettext_lazy("Thickest mm"), is_number=True),
             RuleCell("materials", gettext_lazy("Materials, with commas")),
             RuleCell("byHand", gettext_lazy("Fed by"), choices=[("", SAWS[0][1]), (YES, SAWS[1][1])]),
         ),

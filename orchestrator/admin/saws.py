@@ -27,10 +27,14 @@ class SawForm(forms.Form):
     reason = reason_field(gettext_lazy("Shown in the timeline, with your name."), required=False)
 
     def __init__(self, job: Job, choice: dict[str, str], data: Any = None) -> None:
-        super().__init__(data, initial={"saw": job.saw if job.saw_is_chosen or job.is_with_people else ""})
+        names = [name for name, reason in choice.items() if not reason]
         by_rules = [] if job.is_with_people else [("", _("the first that fits"))]
+        saw = job.saw if job.saw_is_chosen or job.is_with_people else ""
+        if job.error_code == Code.NO_SAW:
+            saw = next(iter(names), "")  # it needs one of them
+        super().__init__(data, initial={"saw": saw})
         field: Any = self.fields["saw"]
-        field.choices = [*by_rules, *((name, name) for name, reason in choice.items() if not reason)]
+        field.choices = [*by_rules, *((name, name) for name in names)]
         field.help_text = " ".join(filter(None, choice.values()))
 
 

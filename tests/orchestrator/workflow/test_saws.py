@@ -137,7 +137,9 @@ def test_a_job_that_fits_no_saw_waits_and_goes_on_when_one_is_chosen(shop, make_
     assert "No saw is for plates of 2800 × 2100 × 18 mm, CAM." in message
     assert "Small takes 2500 × 1900 × ∞ mm. Large is for MAT-01, MAT-02." in message
     operator = make_person()
-    assert "Choose the saw" in page_of(operator, job).text
+    shown = page_of(operator, job).text
+    assert "Choose the saw" in shown
+    assert '<option value="Large" selected' in shown
 
     answer = operator.post(f"{LIST}{job.pk}/saw/", {"saw": "Large", "reason": "glass is fine"}, follow=True)
 
