@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -19,7 +18,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from kilit.api.webhooks import webhook_kinds
-from kilit.lock.models import Event
 from kilit.workers.doorbells import doorbells
 from ociqueue.files import import_run
 from ociqueue.models import Conversion, ImportJob, Receipt, UploadBatch
@@ -30,17 +28,13 @@ from ociqueue.uploader.verdict_run import ask_for_verdicts
 from orchestrator.drafts import sending as draft_sending
 from orchestrator.models import Job, OrderFile
 from orchestrator.planning.rules import current_rules
-from orchestrator.states import WORKING
-from orchestrator.workflow import steps, watching
 from outbox import batches, log_reader, sending, settling
 from outbox.models import Attempt, OutboxMessage
 from outbox.states import MessageStatus
 from simulators.googleads.server import accept
 from tests.apps.parcels.models import Parcel
-from tests.support import planner_scene
+from tests.support import cutting_scenes
 from tests.support.commands import ROOT
-from tests.support.cutting_jobs import make_job
-from tests.support.cutting_runs import at_the_move_out_of, exclusive_command, let_leases_lapse, player, work_until
 from tests.support.drafts import UPLOAD, make_draft
 from tests.support.fixtures.conversions import make_site, site
 from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor, rules_file
@@ -49,7 +43,7 @@ from tests.support.fixtures.imports import operator, small_steps
 from tests.support.fixtures.outbox import endpoint
 from tests.support.fixtures.uploads import _google, api_site, google, make_api_site, make_rows
 from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
-from tests.support.kills import KILLED, Scene, after, before, die
+from tests.support.kills import KILLED, Scene, after, before
 from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.workers import database_url
@@ -331,43 +325,6 @@ class Draft(Scene):
         assert OrderFile.objects.get().job == Job.objects.get()
 
 
-class Runner(Scene):
-    """No sheet and no delivery is doubled, none is lost."""
-
-    states = ("NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE")
-    points: ClassVar = {
-        **{f"at the step of {state}": partial(steps.STEPS.__setitem__, state, die) for state in WORKING},
-        **{f"at the move out of {state}": at_the_move_out_of(state) for state in WORKING},
-    }
-    work = staticmethod(lambda: watching.watch(threading.Event()))
-
-    def __init__(self, get: Callable[[str], Any], point: str) -> None:
-        self.state = point.rpartition(" ")[2]
-        get("customer")
-        get("at_rest_at_once")
-        self.floor = get("floor")
-        get("settings").OPTI_COMMAND = exclusive_command(get("tmp_path") / "opti.log", self.floor, seconds=0)
-        self.job, self.machines = make_job(), player(self.floor, only="saw")
-
-    def look(self) -> None:
-        self.machines.look()
-
-    def go_on(self) -> None:
-        self.job.refresh_from_db()
-        assert (self.job.status, self.job.claim_token is None) == (self.state, False)
-        let_leases_lapse()
-        work_until(self.job, "DONE", machines=self.machines)
-
-    def prove(self) -> None:
-        moves = [event for event in Event.objects.of(self.job) if event.from_state != event.to_state]
-        assert tuple(event.to_state for event in moves) == self.states
-        sheets = sorted(path.name for path in self.floor.imports.iterdir())
-        assert sheets == sorted(sheet["name"] for sheet in self.job.files)
-        assert [path.name for path in self.floor.processed.iterdir()] == self.job.delivery_names
-        assert list(self.floor.inbox.iterdir()) == []
-        assert (len(self.job.delivery_names), self.job.retry_count) == (1, 0)
-
-
 SCENES = (
     LogReader,
     Sender,
@@ -378,8 +335,7 @@ SCENES = (
     Verdicts,
     Import,
     Draft,
-    Runner,
-    *planner_scene.SCENES,
+    *cutting_scenes.SCENES,
 )
 
 
