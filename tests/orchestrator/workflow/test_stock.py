@@ -208,6 +208,7 @@ def test_a_plan_that_cannot_be_stored_reserves_nothing(monkeypatch) -> None:
         work_until(job, "FAILED")
 
     assert in_state() == {"AVAILABLE": 1}
+    assert not Event.objects.filter(queue="stock_item", to_state="RESERVED").exists()
 
 
 def test_two_plans_never_have_the_same_offcut(transactional_db, monkeypatch, in_threads) -> None:
@@ -282,17 +283,19 @@ def test_a_count_of_what_changed_meanwhile_or_of_less_than_is_reserved_is_refuse
     assert in_state(board=kind) == {"AVAILABLE": 2, "RESERVED": 3}
 
 
-def test_people_who_count_at_once_count_once(transactional_db, in_threads) -> None:
-    kind = kind_of_board(10)
+@pytest.mark.parametrize(("before", "scrapped"), [(10, {"SCRAPPED": 3}), (0, {})])
+def test_people_who_count_at_once_count_once(transactional_db, in_threads, before, scrapped) -> None:
+    """Also where there is no board yet whose row could be locked."""
+    kind = kind_of_board(before)
 
     def count(_number: int) -> str:
         try:
-            return str(stock.count(kind, 7, expected=10))
+            return str(stock.count(kind, 7, expected=before))
         except StockRefused:
             return "refused"
 
-    assert sorted(in_threads(count, count=4)) == ["-3", "refused", "refused", "refused"]
-    assert in_state(board=kind) == {"AVAILABLE": 7, "SCRAPPED": 3}
+    assert sorted(in_threads(count, count=4)) == sorted([str(7 - before), "refused", "refused", "refused"])
+    assert in_state(board=kind) == {"AVAILABLE": 7, **scrapped}
 
 
 @pytest.mark.parametrize(
