@@ -73,7 +73,9 @@ QUEUE = CuttingQueue(
         "",
         "orchestrator.api.urls",
         tags={"Cutting jobs": "Orders on their way to the saw; viewers can read, operators can act."},
-        kinds=dict.fromkeys(("/jobs", "/jobs/", "/customers", "/customers/", "/order-status/"), "api_cutting"),
+        kinds=dict.fromkeys(
+            ("/jobs", "/jobs/", "/customers", "/customers/", "/order-status/", "/piece/"), "api_cutting"
+        ),
         scopes={KeyScope.ENQUEUE: _("orders")},
     ),
 )

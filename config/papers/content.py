@@ -15,6 +15,7 @@ from orchestrator.cutting.estimates import estimate
 from orchestrator.cutting.solving import missing as no_optimiser
 from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import NO_WASTE, figures_of
+from orchestrator.job_links import PIECE_LINK
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import banded_sides
@@ -108,6 +109,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
 
 def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, Any]:
     wanted = requested_range(paper, piece_count(order), most=MOST_LABELS)
+    codes = page_codes(job, order) if rules.label_code == "page" else None
     return {
         "locale": paper.locale,
         "format": paper.format,
@@ -125,10 +127,18 @@ def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[st
                 "thickness": plain(part.thickness_mm),
                 "note": part.desc1 or "",
                 **panel(part, rules),
+                **({"code": f"{codes[part.id]}/{piece}"} if codes else {}),
             }
             for part, piece, number in label_pieces(job, order, wanted)
         ],
     }
+
+
+def page_codes(job: Job, order: Order) -> dict[str, str]:
+    """Return where the pages of each part's pieces are, by the part's id; make their link, if there is none."""
+    PIECE_LINK.create(job)
+    address = PIECE_LINK.url_of(job, 1, 1).removesuffix("/1/1")
+    return {part.id: f"{address}/{number}" for number, part in enumerate(order.parts, start=1)}
 
 
 def customer_of(job: Job) -> Customer:

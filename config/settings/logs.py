@@ -17,7 +17,7 @@ from kilit.trace import current_trace
 SECRETS = [
     (re.compile(r"kilit_[A-Za-z0-9_-]{8,}"), "kilit_***"),
     (re.compile(r"(?i)(bearer|x-api-key:?|token)(\s+|=)[A-Za-z0-9._~+/-]{8,}=*"), r"\1 ***"),
-    (re.compile(r"(/pdf/links/|/order-status/)\s*(?:\\[^n]|[^\"\\\s])+"), r"\1***"),
+    (re.compile(r"(/pdf/links/|/order-status/|/piece/)\s*(?:\\[^n]|[^\"\\\s])+"), r"\1***"),
     (re.compile(r"(/admin/password-reset/)(?!done/|complete/)(?:\\[^n]|[^\"\\\s])+"), r"\1***"),
     (re.compile(r"(://[^\s:/@]+):[^\s@/]+@"), r"\1:***@"),
     (re.compile(r"DETAIL:[^\n]*?(?=\\n|\n|$)"), "DETAIL: ***"),

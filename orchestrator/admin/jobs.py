@@ -33,8 +33,9 @@ from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.days import changed_days, days_page, due_page, offer_due_date
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
+from orchestrator.admin.job_links import offer_links, piece_link_page, status_link_page
+from orchestrator.admin.pieces import pieces_card
 from orchestrator.admin.saws import changed_saws, offer_saw, saw_page
-from orchestrator.admin.status_link import link_page, offer_link
 from orchestrator.admin.steps import (
     MOST_CONTINUED,
     STEPS,
@@ -50,6 +51,7 @@ from orchestrator.drafts.imported import unit_of
 from orchestrator.due import DUE_CHANGED, is_used
 from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
+from orchestrator.job_links import PIECE_LINK, STATUS_LINK
 from orchestrator.models import Job, OrderDraft
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.rules import saw_names
@@ -57,7 +59,6 @@ from orchestrator.queue import QUEUE
 from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
-from orchestrator.status_links import LINK_CREATED, LINK_WITHDRAWN
 from orchestrator.workflow import by_hand, decisions
 from orchestrator.workflow.saws import SAW_CHOSEN
 from orchestrator.workflow.steps import find_sheet
@@ -93,8 +94,10 @@ STORY = Story(
         "JOB_DEDUP": gettext_lazy("The same order was sent again by %(who)s"),
         DUE_CHANGED: gettext_lazy("Due date changed by %(who)s"),
         SAW_CHOSEN: gettext_lazy("Saw chosen by %(who)s"),
-        LINK_CREATED: gettext_lazy("Link for the customer made by %(who)s"),
-        LINK_WITHDRAWN: gettext_lazy("Link for the customer withdrawn by %(who)s"),
+        STATUS_LINK.created: gettext_lazy("Link for the customer made by %(who)s"),
+        STATUS_LINK.withdrawn: gettext_lazy("Link for the customer withdrawn by %(who)s"),
+        PIECE_LINK.created: gettext_lazy("Link on the labels made by %(who)s"),
+        PIECE_LINK.withdrawn: gettext_lazy("Link on the labels withdrawn by %(who)s"),
         "BACKING_EDGE_RESET": gettext_lazy("Edges of backing parts removed"),
         LEFTOVER_REMOVED: gettext_lazy("A file that a stopped runner had left in a folder was removed"),
     },
@@ -163,6 +166,7 @@ def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
         "has_estimates": not missing_text(),
         "figures": solution_figures(row),
         "stock": stock_card(row),
+        "pieces": pieces_card(row),
         "papers": [offer for find in paper_finders for offer in find(request, row)],
     }
 
@@ -247,7 +251,7 @@ class JobAdmin(QueueAdmin):
         name=lambda job: job.order_id,
         belongs_to=belongs_to,
         state_notes=columns.notes_on_page,
-        offers=lambda job, offers, user: offer_link(job, offer_due_date(job, offer_saw(job, offers), user), user),
+        offers=lambda job, offers, user: offer_links(job, offer_due_date(job, offer_saw(job, offers), user), user),
         blockers=reasons,
         holdings=holdings,
         steps=STEPS,
@@ -262,7 +266,8 @@ class JobAdmin(QueueAdmin):
         "send_again": RowPage(send_again, "operate"),
         "due": RowPage(due_page, "operate"),
         "saw": RowPage(saw_page, "operate"),
-        "status_link": RowPage(link_page, "operate"),
+        "status_link": RowPage(status_link_page, "operate"),
+        "piece_link": RowPage(piece_link_page, "operate"),
         "estimate": RowPage(estimate_page, "operate"),
         "order_file": RowPage(partial(stored_file, files="order_files"), route="order-file/<int:number>"),
         "sheet": RowPage(sheet_file, route="sheet/<int:number>"),

@@ -83,6 +83,10 @@ class RuleTable:
 
 
 SAWS = [("saw", gettext_lazy("a saw that takes files")), ("hand", gettext_lazy("people, who record it here"))]
+LABEL_CODES = [
+    ("number", gettext_lazy("the numbers of job, part and piece")),
+    ("page", gettext_lazy("a page for phones: cut, edged, drilled, packed")),
+]
 SECTIONS = (
     Section(
         gettext_lazy("Plate, if an order names none"),
@@ -96,6 +100,7 @@ SECTIONS = (
         (
             RuleCell("optiModeDefault", gettext_lazy("Mode, if an order names none"), choices=Mode.choices),
             RuleCell("cutBy", gettext_lazy("Cut by"), choices=SAWS),
+            RuleCell("labelCode", gettext_lazy("QR code on labels"), choices=LABEL_CODES),
             RuleCell("cutting.kerfMm", gettext_lazy("Width of a cut, mm"), is_number=True, hint="4"),
             RuleCell("cutting.stages", gettext_lazy("Stages of cutting, 2 or 3"), is_number=True, hint="3"),
             RuleCell("cutting.secondsPerBoard", gettext_lazy("Seconds per board"), is_number=True, hint="60"),

@@ -1,5 +1,8 @@
 """What customers see on the link to their order: how far it is, in plain words, in the language of their browser."""
 
+from collections.abc import Callable
+from functools import wraps
+
 from django.core.signing import BadSignature
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
@@ -10,9 +13,10 @@ from django.views.decorators.http import require_safe
 from kilit.access.authentication import GuessThrottle, count_wrong_guess
 from kilit.api.errors import error_page
 from orchestrator.errors import Code
+from orchestrator.job_links import STATUS_LINK, JobLink, WithdrawnLink
+from orchestrator.models import Job
 from orchestrator.planning.rules import valid_rules
 from orchestrator.states import OPEN, JobState
-from orchestrator.status_links import WithdrawnLink, linked_job
 
 PREPARING = gettext_lazy("We have received your order and are preparing it.")
 WORDS = {
@@ -27,27 +31,42 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Robots-Tag": "noindex, nofollow, noarchive",
 }
+View = Callable[..., HttpResponse]
 
 
-@require_safe
-def status_page(request: HttpRequest, token: str) -> HttpResponse:
-    with override(get_language_from_request(request)):
-        response = _answer(request, token)
-    for name, value in HEADERS.items():
-        response[name] = value
-    return response
+def opened_by(link: JobLink, *fields: str) -> Callable[[View], View]:
+    """Let a page be opened by the link to its job, which is read with these fields, in the language of the browser."""
+
+    def with_link(page: View) -> View:
+        @wraps(page)
+        def view(request: HttpRequest, token: str, **place: int) -> HttpResponse:
+            with override(get_language_from_request(request)):
+                job = _job_or_refusal(request, link, token, *fields)
+                response = page(request, job, **place) if isinstance(job, Job) else job
+            for name, value in HEADERS.items():
+                response[name] = value
+            return response
+
+        return view
+
+    return with_link
 
 
-def _answer(request: HttpRequest, token: str) -> HttpResponse:
+def _job_or_refusal(request: HttpRequest, link: JobLink, token: str, *fields: str) -> Job | HttpResponse:
     if not GuessThrottle().allow_request(request, None):
         return error_page(429, _("Too many links that do not exist were tried. Try later."), is_console=False)
     try:
-        job = linked_job(token)
+        return link.job_of(token, *fields)
     except BadSignature:
         count_wrong_guess(request)
         return error_page(404, _("There is no such link."), is_console=False)
     except WithdrawnLink:
         return error_page(410, _("This link no longer works. Ask its sender for a new one."), is_console=False)
+
+
+@require_safe
+@opened_by(STATUS_LINK, "due_on", "updated_at")
+def status_page(_request: HttpRequest, job: Job) -> HttpResponse:
     rules, words = valid_rules(), WORDS.get(JobState(job.status), PREPARING)
     context = {
         "job": job,

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orchestrator.api import estimates, imports, jobs, status_page
+from orchestrator.api import estimates, imports, jobs, piece_page, status_page
 
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
@@ -20,5 +20,6 @@ urlpatterns = [
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
     path("customers", jobs.CustomersView.as_view()),
     path("order-status/<str:token>", status_page.status_page, name="order-status"),
+    path("piece/<str:token>/<int:part>/<int:piece>", piece_page.piece_page, name="piece"),
     path("customers/lookup", jobs.LookupView.as_view()),
 ]

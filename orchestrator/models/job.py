@@ -31,6 +31,7 @@ from orchestrator.models.by_hand import (
 )
 from orchestrator.models.customer import Customer
 from orchestrator.models.handover_guard import handover_guard
+from orchestrator.models.linked import LinkedJobModel
 from orchestrator.models.long_steps import takes_long, to_plan
 from orchestrator.models.stock import stock_follows
 from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, OPEN, STARTED, WORKING, JobState, Mode
@@ -207,7 +208,7 @@ class JobQuerySet(CutByHandQuerySet["Job"]):
         return rows.move("cancel", **changes) or rows.cancel_uncut(**changes)
 
 
-class Job(CutByHandModel):
+class Job(LinkedJobModel, CutByHandModel):
     """One order on its way to the saw. The order was validated before the row was inserted."""
 
     lifecycle = JOBS
@@ -230,7 +231,6 @@ class Job(CutByHandModel):
     retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
     priority = priority_field()
     due_on = models.DateField(_("due"), null=True)
-    status_link = models.SmallIntegerField(default=0, db_default=0, help_text="The last one; below 0 it is withdrawn.")
     next_run_at = models.DateTimeField(_("next run"), db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)

@@ -33,12 +33,12 @@ def payload_hash(payload: Mapping[str, object]) -> str:
 
 def order_from(stored: Mapping[str, Any]) -> Order:
     """Return a stored order without validating it again: it was valid when it came."""
-    read = {**stored, "parts": [_part_from(part) for part in stored["parts"]]}
+    read = {**stored, "parts": [part_from(part) for part in stored["parts"]]}
     if plate := stored.get("plate_size"):
         read["plate_size"] = PlateSize.model_construct(None, **{name: Decimal(size) for name, size in plate.items()})
     return Order.model_construct(None, **read)
 
 
-def _part_from(stored: Mapping[str, Any]) -> Part:
+def part_from(stored: Mapping[str, Any]) -> Part:
     sizes = {name: Decimal(stored[name]) for name in ("length_cm", "width_cm", "thickness_mm")}
     return Part.model_construct(None, **{**stored, **sizes})

@@ -72,6 +72,7 @@ def _of_runs(rules: Rules) -> RuleTexts:
         "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
         **({"cutBy": (_("Cut by"), [_("people, who record it here")])} if rules.cut_by == "hand" else {}),
         **({"saws": (_("Saws"), [_saw(saw) for saw in rules.saws])} if rules.saws else {}),
+        **({"labelCode": (_("QR code on labels"), [_("a page for phones")])} if rules.label_code == "page" else {}),
         "timeouts": (
             _("Time limits"),
             [

@@ -198,6 +198,8 @@ class Rules(InputModel):
     xml_expected: Literal["job", "batch"] = "job"
     cutting: Cutting = Cutting.model_construct()
     stock: StockRules | None = None
+    # "page": the QR code of a label opens a page on which people say what they have done to its piece, without a login.
+    label_code: Annotated[Literal["number", "page"], Field(alias="labelCode")] = "number"
     prices: Prices | None = None
     company: Company | None = None
 

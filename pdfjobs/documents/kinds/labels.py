@@ -72,6 +72,7 @@ class PieceLabel(CutPanel):
         description="the board's thickness, in millimetres"
     )
     note: Annotated[str, Text(200)] = Field("", description="note on the part")
+    code: Annotated[str, Text(300)] = Field("", description="what the QR code holds, if not `job/part/piece`")
 
 
 class Labels(LocalizedDocument):
@@ -128,7 +129,7 @@ def _label(label: PieceLabel, document: Labels, formatter: LocaleFormatter) -> d
         "piece": f"{label.piece} / {label.pieces}",
         "number": str(label.number),
         "panel": drawing(label),
-        "code": asdict(qr_code(f"{document.job}/{label.part}/{label.piece}")),
+        "code": asdict(qr_code(label.code or f"{document.job}/{label.part}/{label.piece}")),
     }
 
 

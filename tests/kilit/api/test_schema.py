@@ -13,7 +13,7 @@ from tests.support.admin_addresses import routes
 from tests.support.api_conformance import schema
 
 # Pages for people, the schema itself, and the protocol of assistants, which is no REST.
-BESIDE = ("admin/", "order-status/", "api/schema/", "api/docs/", "mcp")
+BESIDE = ("admin/", "order-status/", "piece/", "api/schema/", "api/docs/", "mcp")
 
 
 def addresses() -> set[str]:

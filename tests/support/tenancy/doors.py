@@ -29,7 +29,16 @@ SAFE = ("GET", "HEAD")
 SOON = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 # What stands for parts that no row decides.
-PARTS = {"number": 0, "pk": 1, "name": "forget_denied_requests", "kind": "labels", "uidb64": "x", "token": "x"}
+PARTS = {
+    "number": 0,
+    "pk": 1,
+    "name": "forget_denied_requests",
+    "kind": "labels",
+    "uidb64": "x",
+    "token": "x",
+    "part": 1,
+    "piece": 1,
+}
 # The rows behind the ids in the addresses of the API.
 ROWS_BY_PATH = {
     "/api/outbox/endpoints/": Endpoint,

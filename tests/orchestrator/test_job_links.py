@@ -11,8 +11,8 @@ from django.test import Client
 from config.settings.logs import redact
 from kilit.access.authentication import WRONG_GUESSES_PER_MINUTE
 from kilit.lock.models import Activity, Event
+from orchestrator.job_links import PIECE_LINK, STATUS_LINK
 from orchestrator.models import Job
-from orchestrator.status_links import create_link, token_of, withdraw_link
 from tests.support.cutting_jobs import CUTTING_JOBS, LIST, failed, held, make_job, page_of
 
 pytestmark = pytest.mark.django_db
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.django_db
 
 def opened(job: Job, language: str = "en", token: str = ""):
     job.refresh_from_db()
-    return Client().get(f"/order-status/{token or token_of(job)}", headers={"accept-language": language})
+    return Client().get(f"/order-status/{token or STATUS_LINK.token_of(job)}", headers={"accept-language": language})
 
 
 def linked(job: Job) -> Job:
-    assert create_link(job)
+    assert STATUS_LINK.create(job)
     return job
 
 
@@ -63,15 +63,15 @@ def test_a_cancelled_order_says_so() -> None:
 
 def test_a_withdrawn_link_stays_dead_and_the_next_is_another() -> None:
     job = linked(make_job())
-    first = token_of(job)
+    first = STATUS_LINK.token_of(job)
 
-    assert withdraw_link(job)
-    assert not withdraw_link(job)
+    assert STATUS_LINK.withdraw(job)
+    assert not STATUS_LINK.withdraw(job)
     assert opened(job, token=first).status_code == 410
     assert "This link no longer works." in opened(job, token=first).text
-    assert create_link(job)
+    assert STATUS_LINK.create(job)
 
-    assert token_of(job) != first
+    assert STATUS_LINK.token_of(job) != first
     assert opened(job, token=first).status_code == 410
     assert opened(job).status_code == 200
     events = [event.event_type for event in Event.objects.of(job).order_by("pk")]
@@ -81,10 +81,12 @@ def test_a_withdrawn_link_stays_dead_and_the_next_is_another() -> None:
 
 def test_a_changed_or_foreign_token_is_unknown_and_guesses_are_limited() -> None:
     job = linked(make_job())
-    token = token_of(job)
-    forged = [f"{token}x", f"x{token}", "1.2", Signer(salt="pdfjobs.links", sep=".").sign_object([job.pk.hex, 1])]
+    token = STATUS_LINK.token_of(job)
+    assert PIECE_LINK.create(job)
+    foreign = Signer(salt="pdfjobs.links", sep=".").sign(token.rpartition(".")[0])
+    forged = [f"{token}x", f"x{token}", "1.2", foreign, PIECE_LINK.token_of(job)]
 
-    assert [opened(job, token=each).status_code for each in forged] == [404] * 4
+    assert [opened(job, token=each).status_code for each in forged] == [404] * 5
     for _ in range(WRONG_GUESSES_PER_MINUTE):
         opened(job, token="wrong.token")
 
@@ -94,9 +96,9 @@ def test_a_changed_or_foreign_token_is_unknown_and_guesses_are_limited() -> None
 def test_a_link_is_for_its_job_only() -> None:
     first, second = linked(make_job()), make_job(order_id="S-2")
 
-    assert token_of(second) == ""
+    assert STATUS_LINK.token_of(second) == ""
     assert "S-2" not in opened(first).text
-    assert Client().post(f"/order-status/{token_of(first)}").status_code == 405
+    assert Client().post(f"/order-status/{STATUS_LINK.token_of(first)}").status_code == 405
 
 
 def test_an_operator_makes_and_withdraws_the_link(make_person, settings) -> None:
@@ -111,7 +113,7 @@ def test_an_operator_makes_and_withdraws_the_link(make_person, settings) -> None
 
     job.refresh_from_db()
     assert job.status_link == 1
-    assert f"https://kilit.example/order-status/{token_of(job)}" in again.text
+    assert f"https://kilit.example/order-status/{STATUS_LINK.token_of(job)}" in again.text
     assert "Withdraw the link" in made.text
     assert "Link for the customer made by" in page_of(operator, job).text
     assert "The link no longer works." in operator.post(page, {"number": "1"}, follow=True).text
@@ -125,5 +127,6 @@ def test_the_token_of_a_status_link_is_not_logged(caplog) -> None:
     with caplog.at_level(logging.INFO):
         opened(job)
 
-    assert redact(f"GET /order-status/{token_of(job)} 200").startswith("GET /order-status/***")
-    assert not re.search(re.escape(token_of(job)), " ".join(redact(str(record.__dict__)) for record in caplog.records))
+    assert redact(f"GET /order-status/{STATUS_LINK.token_of(job)} 200").startswith("GET /order-status/***")
+    logged = " ".join(redact(str(record.__dict__)) for record in caplog.records)
+    assert not re.search(re.escape(STATUS_LINK.token_of(job)), logged)
