@@ -25,6 +25,7 @@ from kilit.console.lists.fields import DayInput
 from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
 from kilit.spans import format_span
+from orchestrator.admin.calendar import weeks
 from orchestrator.admin.columns import due_badge, state
 from orchestrator.due import change_due, is_used, open_jobs
 from orchestrator.models import Job
@@ -80,13 +81,15 @@ def groups(jobs: list[Any], *, today: date) -> Iterator[DueGroup]:
 def days_page(model_admin: QueueAdmin, request: HttpRequest) -> HttpResponse:
     jobs = open_jobs().annotate(seconds=KeyTextTransform("time_s", "solution")).defer("solution")
     shown = list(jobs.select_related("customer")[: MOST_SHOWN + 1])
+    today, listed = timezone.localdate(), {job.due_on for job in shown[:MOST_SHOWN] if job.due_on}
     return page(
         model_admin,
         request,
         "admin/orchestrator/days.html",
         title=_("By due date"),
         has_saws=any(job.saw for job in shown),
-        groups=list(groups(shown[:MOST_SHOWN], today=timezone.localdate())),
+        weeks=weeks(listed, today=today),
+        groups=list(groups(shown[:MOST_SHOWN], today=today)),
         is_cut_short=len(shown) > MOST_SHOWN,
     )
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from config.papers.content import PaperRequest, cutting_sheet
 from kilit.lock.models import Activity, Event
 from kilit.problems.registry import find_problems
+from orchestrator.admin.calendar import weeks
 from orchestrator.admin.days import groups
 from orchestrator.due import change_due, late_jobs, open_jobs, perhaps_late_jobs
 from orchestrator.models import Job
@@ -144,6 +145,44 @@ def test_the_days_list_has_the_hours_of_cutting_by_the_solutions(make_person, cu
     assert (today.sum.replace("\xa0", " "), today.unplanned) == ("1 hour, 30 minutes", 1)
     assert [row["job"].order_id for row in undated.rows] == ["S-3"]
     assert "1 order is not planned yet." in page.text
+
+
+def test_the_calendar_has_three_weeks_with_orders_hours_and_what_is_late(customer, make_person) -> None:
+    today = date(2026, 11, 19)  # a Thursday
+    for name, on, seconds in (
+        ("S-1", 17, ""),
+        ("S-2", 20, "5400"),
+        ("S-3", 20, "3600"),
+        ("S-4", 20, ""),
+        ("S-5", 2, ""),
+    ):
+        job = make_job(order_id=name, due_on=f"2026-11-{on:02}")
+        solved = {"solution": {"time_s": seconds}, "xml_sha256": "0" * 64} if seconds else {}
+        Job.objects.filter(pk=job.pk).update(**solved)
+
+    first, *others = weeks({date(2026, 11, 20)}, today=today)
+
+    assert [[day.day.day for day in (week[0], week[-1])] for week in (first, *others)] == [[16, 22], [23, 29], [30, 6]]
+    assert [(day.orders, day.hours, day.is_late, day.is_listed) for day in first[1:5]] == [
+        (1, "", True, False),
+        (0, "", False, False),
+        (0, "", False, False),
+        (3, "2.5 h", False, True),
+    ]
+    assert [day.is_today for day in first] == [number == 3 for number in range(7)]
+    assert not any(day.orders for week in others for day in week)
+
+
+def test_a_day_of_the_calendar_leads_to_its_orders(customer, make_person) -> None:
+    assert weeks((), today=timezone.localdate()) == []
+    for number in range(2):
+        make_job(order_id=f"S-{number}", due_on=due_in(0))
+
+    page = make_person(role="viewer").get(DAYS).text
+
+    assert f'href="#due-{due_in(0)}"' in page
+    assert page.count(f'id="due-{due_in(0)}"') == 1
+    assert "2 orders" in page
 
 
 def test_without_due_dates_nothing_is_shown_of_them(make_person, admin_user) -> None:
