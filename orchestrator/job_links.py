@@ -31,8 +31,9 @@ class JobLink:
     created: str
     withdrawn: str
 
-    def create(self, job: Job) -> bool:
-        return self._change(job, self.created, is_on=False, number=1 - F(self.column))
+    def create(self, job: Job, **columns: bool) -> bool:
+        """Make a link, with what its page may show; False if there is one."""
+        return self._change(job, self.created, is_on=False, number=1 - F(self.column), **columns)
 
     def withdraw(self, job: Job) -> bool:
         return self._change(job, self.withdrawn, is_on=True, number=-F(self.column))
@@ -61,14 +62,14 @@ class JobLink:
             raise WithdrawnLink
         return job
 
-    def _change(self, job: Job, event: str, *, is_on: bool, number: object) -> bool:
+    def _change(self, job: Job, event: str, *, is_on: bool, number: object, **columns: bool) -> bool:
         """Record who changed the link; False if someone did it before."""
         rows = Job.objects.filter(pk=job.pk, **{f"{self.column}__{'gt' if is_on else 'lte'}": 0})
         with transaction.atomic():
-            if is_changed := bool(rows.update(**{self.column: number})):
+            if is_changed := bool(rows.update(**{self.column: number}, **columns)):
                 Event.objects.record(job, event)
                 Activity.objects.record(ActivityKind.ACTION, event, queue=JOBS.queue, object_id=str(job.pk))
-        job.refresh_from_db(fields=[self.column])
+        job.refresh_from_db(fields=[self.column, *columns])
         return is_changed
 
     def _signer(self) -> Signer:

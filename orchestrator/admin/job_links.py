@@ -1,25 +1,47 @@
 """The pages on which an operator makes or withdraws the link for an order's customer, and that of its labels."""
 
+from typing import Any
+
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldBooleanWidget
 
 from kilit.console.formatting import with_copy_button
 from kilit.console.jobs.job_page import JobOffer, Offers
 from kilit.console.queue_admin import QueueAdmin
 from orchestrator.job_links import PIECE_LINK, STATUS_LINK, JobLink
 from orchestrator.models import Job
+from orchestrator.planning.rules import valid_rules
+
+
+class PricesForm(forms.Form):
+    prices = forms.BooleanField(label=gettext_lazy("With the amounts"), required=False, widget=UnfoldBooleanWidget)
 
 
 def status_link_page(model_admin: QueueAdmin, request: HttpRequest, job: Job) -> HttpResponse:
-    sentences: list[object] = [_("Who has it sees how far this order is and when it is due: no prices, nothing else.")]
-    title = _("Link for the customer of order %(order)s") % {"order": job.order_id}
-    if not (response := _changed(request, job, STATUS_LINK)) and (url := STATUS_LINK.url_of(job)):
-        sentences.append(with_copy_button("", url, what=_("the link")))
-    return response or _confirm(model_admin, request, job, STATUS_LINK, title=title, sentences=sentences)
+    if response := _changed(request, job, STATUS_LINK, status_link_prices="prices" in request.POST):
+        return response
+    shown, form = _("Who has it sees how far this order is and when it is due: no prices, nothing else."), None
+    if (url := STATUS_LINK.url_of(job)) and job.status_link_prices:
+        shown = _("Who has it sees how far this order is, when it is due, and what it costs: nothing else.")
+    elif not url and (rules := valid_rules()) and rules.prices:
+        shown = _("Who has it sees how far this order is and when it is due, and nothing else.")
+        form = PricesForm()
+    return _confirm(
+        model_admin,
+        request,
+        job,
+        STATUS_LINK,
+        title=_("Link for the customer of order %(order)s") % {"order": job.order_id},
+        sentences=[shown, with_copy_button("", url, what=_("the link"))] if url else [shown],
+        form=form,
+    )
 
 
 def piece_link_page(model_admin: QueueAdmin, request: HttpRequest, job: Job) -> HttpResponse:
@@ -32,7 +54,7 @@ def piece_link_page(model_admin: QueueAdmin, request: HttpRequest, job: Job) -> 
     return response or _confirm(model_admin, request, job, PIECE_LINK, title=title, sentences=sentences)
 
 
-def _changed(request: HttpRequest, job: Job, link: JobLink) -> HttpResponse | None:
+def _changed(request: HttpRequest, job: Job, link: JobLink, **columns: bool) -> HttpResponse | None:
     """Make or withdraw the link, if that was clicked on the page as it is now."""
     if request.method != "POST" or request.POST.get("number") != str(link.number_of(job)):
         return None
@@ -40,18 +62,16 @@ def _changed(request: HttpRequest, job: Job, link: JobLink) -> HttpResponse | No
         link.withdraw(job)
         messages.success(request, _("The link no longer works."))
     else:
-        link.create(job)
+        link.create(job, **columns)
     return HttpResponseRedirect(request.path)
 
 
-def _confirm(
-    model_admin: QueueAdmin, request: HttpRequest, job: Job, link: JobLink, **texts: str | list[object]
-) -> HttpResponse:
+def _confirm(model_admin: QueueAdmin, request: HttpRequest, job: Job, link: JobLink, **context: Any) -> HttpResponse:
     has_link = link.number_of(job) > 0
     return model_admin.confirm(
         request,
         job,
-        **texts,
+        **context,
         kept={"number": link.number_of(job)},
         submit=_("Withdraw the link") if has_link else _("Make a link"),
         is_dangerous=has_link,

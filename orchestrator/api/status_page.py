@@ -13,6 +13,8 @@ from django.views.decorators.http import require_safe
 from kilit.access.authentication import GuessThrottle, count_wrong_guess
 from kilit.api.errors import error_page
 from orchestrator.errors import Code
+from orchestrator.figures.in_words import totals
+from orchestrator.figures.job_figures import figures_of
 from orchestrator.job_links import STATUS_LINK, JobLink, WithdrawnLink
 from orchestrator.models import Job
 from orchestrator.planning.rules import valid_rules
@@ -65,13 +67,21 @@ def _job_or_refusal(request: HttpRequest, link: JobLink, token: str, *fields: st
 
 
 @require_safe
-@opened_by(STATUS_LINK, "due_on", "updated_at")
+@opened_by(STATUS_LINK, "due_on", "updated_at", "status_link_prices")
 def status_page(_request: HttpRequest, job: Job) -> HttpResponse:
     rules, words = valid_rules(), WORDS.get(JobState(job.status), PREPARING)
+    is_cancelled = job.error_code == Code.CANCELLED
     context = {
         "job": job,
-        "words": _("Your order was cancelled.") if job.error_code == Code.CANCELLED else words,
+        "words": _("Your order was cancelled.") if is_cancelled else words,
+        "totals": _totals(job) if job.status_link_prices and not is_cancelled else [],
         "due_on": job.due_on if job.status in OPEN else None,
         "company": rules.company if rules else None,
     }
     return HttpResponse(render_to_string("orchestrator/status.html", context))
+
+
+def _totals(job: Job) -> list[tuple[str, str]]:
+    """Return what the order costs; nothing while a price or a figure is missing."""
+    figures = figures_of(Job.objects.get(pk=job.pk))
+    return list(totals(figures.amounts)) if figures and figures.amounts else []

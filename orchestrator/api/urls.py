@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orchestrator.api import estimates, imports, jobs, piece_page, status_page
+from orchestrator.api import estimates, imports, jobs, piece_page, status_link, status_page
 
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
@@ -17,6 +17,7 @@ urlpatterns = [
     path("jobs/<str:pk>/confirm-cut", jobs.ConfirmCutView.as_view()),
     path("jobs/<str:pk>/hand-over", jobs.HandOverView.as_view()),
     path("jobs/<str:pk>/cut-by-hand", jobs.CutByHandView.as_view()),
+    path("jobs/<str:pk>/status-link", status_link.StatusLinkView.as_view()),
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
     path("customers", jobs.CustomersView.as_view()),
     path("order-status/<str:token>", status_page.status_page, name="order-status"),

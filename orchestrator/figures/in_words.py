@@ -22,7 +22,7 @@ def amounts_card(figures: JobFigures, notes: list[str]) -> dict[str, object]:
         "facts": facts,
         "lines": [_line(line, amounts.currency) for line in amounts.lines[:MOST_LINES]],
         "lines_beyond": max(0, len(amounts.lines) - MOST_LINES),
-        "totals": list(_totals(amounts)),
+        "totals": list(totals(amounts)),
         "missing": [missing_text(amount) for amount in amounts.missing],
         "notes": notes,
     }
@@ -62,7 +62,7 @@ def _line(line: AmountLine, currency: str) -> tuple[str, str, str, str]:
     return names[line.kind] % {"name": line.name}, quantity, price, _money(line.amount, currency)
 
 
-def _totals(amounts: Amounts) -> Iterator[tuple[str, str]]:
+def totals(amounts: Amounts) -> Iterator[tuple[str, str]]:
     if amounts.net is None:
         return
     percent = {"percent": number_format(plain(amounts.vat_percent))}

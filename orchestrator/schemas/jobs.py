@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, WithJso
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.input_model import Date, Id, LenientInput, Moment, PageLimit, Time, invalid, text
+from kilit.api.input_model import Date, Id, InputModel, LenientInput, Moment, PageLimit, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
@@ -57,6 +57,19 @@ class BoardsCut(DecisionReason):
     boards: Annotated[int, Field(ge=1, description="How many so far; the job is DONE with the last.")] | None = None
 
     examples = {"the first two boards": {"by": "Mehmet", "boards": 2}}
+
+
+class StatusLinkRequest(InputModel):
+    prices: Annotated[bool, Field(description="Whether its page shows what the order costs.")] = False
+
+    examples = {"with the amounts": {"prices": True}}
+
+
+class StatusLink(TypedDict):
+    """A page for the customer that needs no login."""
+
+    url: str
+    prices: Annotated[bool, Field(description="Whether it shows what the order costs.")]
 
 
 class JobWarning(TypedDict):

@@ -13,7 +13,8 @@ from kilit.access.authentication import WRONG_GUESSES_PER_MINUTE
 from kilit.lock.models import Activity, Event
 from orchestrator.job_links import PIECE_LINK, STATUS_LINK
 from orchestrator.models import Job
-from tests.support.cutting_jobs import CUTTING_JOBS, LIST, failed, held, make_job, page_of
+from tests.support.cutting_jobs import CUTTING_JOBS, LIST, error, failed, held, make_job, page_of
+from tests.support.cutting_rules import PRICES, text_with
 
 pytestmark = pytest.mark.django_db
 
@@ -119,6 +120,57 @@ def test_an_operator_makes_and_withdraws_the_link(make_person, settings) -> None
     assert "The link no longer works." in operator.post(page, {"number": "1"}, follow=True).text
     assert opened(job, token="x.y").status_code == 404
     assert make_person("veli", role="viewer").get(page).status_code == 403
+
+
+def test_the_amounts_are_shown_only_if_the_shop_allowed_it(rules_file, customer) -> None:
+    rules_file.write_text(text_with(prices=PRICES))
+    without, allowed = linked(make_job()), make_job(order_id="S-2")
+    assert STATUS_LINK.create(allowed, status_link_prices=True)
+
+    assert "TRY" not in opened(without).text
+    assert "Estimate with VAT" in opened(allowed).text
+    assert "TRY" in opened(allowed).text
+    rules_file.write_text(text_with())
+
+    assert "TRY" not in opened(allowed).text
+    assert opened(allowed).status_code == 200
+
+
+def test_an_operator_chooses_whether_the_page_has_the_amounts(make_person, settings, rules_file) -> None:
+    settings.PUBLIC_URL = "https://kilit.example"
+    operator, job = make_person(), make_job()
+    page = f"{LIST}{job.pk}/status-link/"
+    assert "With the amounts" not in operator.get(page).text
+    rules_file.write_text(text_with(prices=PRICES))
+    assert "With the amounts" in operator.get(page).text
+
+    made = operator.post(page, {"number": "0", "prices": "on"}, follow=True).text
+    operator.post(page, {"number": "1"})
+    again = operator.post(page, {"number": "-1"}, follow=True).text
+
+    job.refresh_from_db()
+    assert "and what it costs: nothing else." in made
+    assert "no prices, nothing else." in again
+    assert (job.status_link, job.status_link_prices) == (2, False)
+
+
+def test_the_link_is_made_and_withdrawn_over_rest(make_api, settings) -> None:
+    api, job = make_api(), make_job()
+    address = f"jobs/{job.pk}/status-link"
+    assert error(api.post(address))["code"] == "NO_PUBLIC_ADDRESS"
+    settings.PUBLIC_URL = "https://kilit.example"
+
+    made, again = api.post(address, {"prices": True}), api.post(address)
+
+    job.refresh_from_db()
+    url = f"https://kilit.example/order-status/{STATUS_LINK.token_of(job)}"
+    assert (made.status_code, again.status_code) == (201, 200)
+    assert made.json() == again.json() == {"url": url, "prices": True}
+    assert [api("DELETE", address).status_code for _ in range(2)] == [204, 204]
+    assert opened(job, token=url.rpartition("/")[2]).status_code == 410
+    assert api.post(address, {"prices": "yes"}).status_code == 400
+    viewer = make_api("viewer")
+    assert [viewer(method, address, {}).status_code for method in ("POST", "DELETE")] == [403, 403]
 
 
 def test_the_token_of_a_status_link_is_not_logged(caplog) -> None:

@@ -1,6 +1,5 @@
 """The page of a piece that the QR code of its label opens: steps without a login, each once, none lost."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,7 +28,7 @@ from tests.support.cutting_jobs import (
     make_job,
     page_of,
 )
-from tests.support.cutting_rules import SHIPPED
+from tests.support.cutting_rules import text_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("customer")]
 DRILLED = {**GOVDE, "delik_kodu": "D-7", "desc1": "Yan dikme"}
@@ -38,7 +37,7 @@ DRILLED = {**GOVDE, "delik_kodu": "D-7", "desc1": "Yan dikme"}
 @pytest.fixture
 def job(rules_file) -> Job:
     """Return a planned job whose labels have pages."""
-    rules_file.write_text(json.dumps({**SHIPPED, "labelCode": "page"}))
+    rules_file.write_text(text_with(labelCode="page"))
     made = finished(make_job(parts=[DRILLED, ARKALIK]))
     assert PIECE_LINK.create(made)
     return made
@@ -207,7 +206,7 @@ def test_printed_labels_hold_the_pages_and_make_their_link_once(rules_file, cust
     plain = paper_request(job, "labels", PaperRequest()).variables
     assert "code" not in plain["labels"][0]
     assert job.piece_link == 0
-    rules_file.write_text(json.dumps({**SHIPPED, "labelCode": "page"}))
+    rules_file.write_text(text_with(labelCode="page"))
 
     printed, again = (paper_request(job, "labels", PaperRequest()).variables for _ in range(2))
 
