@@ -39,7 +39,9 @@ def differences(text: str, pages: Iterable[Visit], operations: Iterable[Visit]) 
 def _read(text: str, heading: str) -> dict[tuple[str, str, str], dict[str, str]]:
     """Return what a table says, by group, name and whose row it is, for each identity."""
     lines = text.partition(f"| {heading} | of a row that is |")[2].partition("\n\n")[0].splitlines()
-    columns, written, labels = [cell.strip() for cell in lines[0].strip("|").split("|")], {}, []
+    columns = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    written: dict[tuple[str, str, str], dict[str, str]] = {}
+    labels: list[tuple[str, str]] = []
     for line in lines[2:]:
         first, whose, *outcomes = (cell.strip() for cell in line.strip("|").split("|"))
         groups = [group.partition(": ") for group in first.split("; ") if group]
