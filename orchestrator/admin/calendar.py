@@ -3,6 +3,7 @@
 from collections.abc import Container
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 
 from django.db.models import Count, FloatField, Q, Sum
 from django.db.models.fields.json import KeyTextTransform
@@ -42,7 +43,7 @@ def weeks(listed: Container[date], *, today: date) -> list[list[CalendarDay]]:
     monday = today - timedelta(days=today.weekday())
     days = [monday + timedelta(days=number) for number in range(7 * WEEKS)]
     seconds = Sum(Cast(KeyTextTransform("time_s", "solution"), FloatField()), filter=~Q(xml_sha256=""))
-    rows = open_jobs().order_by().filter(due_on__range=(days[0], days[-1])).values_list("due_on")
+    rows: Any = open_jobs().order_by().filter(due_on__range=(days[0], days[-1])).values_list("due_on")
     rows = rows.annotate(orders=Count("pk"), cutting_seconds=seconds)
     numbers = {day: (orders, planned or 0) for day, orders, planned in rows}
     calendar = [CalendarDay(day, today, *numbers.get(day, (0, 0)), is_listed=day in listed) for day in days]
