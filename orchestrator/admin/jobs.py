@@ -60,7 +60,7 @@ from orchestrator.saw.leftovers import LEFTOVER_REMOVED
 from orchestrator.sheets.template import XLSX
 from orchestrator.states import BEFORE_OPTIPLANNING, JobState
 from orchestrator.workflow import by_hand, decisions
-from orchestrator.workflow.saws import SAW_CHOSEN
+from orchestrator.workflow.saw_choice import SAW_CHOSEN
 from orchestrator.workflow.steps import find_sheet
 
 STORY = Story(

@@ -19,7 +19,7 @@ from kilit.lock.models import Event
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.states import FAILING
-from orchestrator.workflow.saws import choice_of_saws, choose_saw
+from orchestrator.workflow.saw_choice import choice_of_saws, choose_saw
 
 
 class SawForm(forms.Form):

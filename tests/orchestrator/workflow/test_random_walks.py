@@ -21,7 +21,7 @@ from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS
 from orchestrator.workflow import decisions
 from orchestrator.workflow.runner import work
-from orchestrator.workflow.saws import choose_saw
+from orchestrator.workflow.saw_choice import choose_saw
 from tests.support.cutting_jobs import GOVDE, make_job
 from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import player

@@ -22,7 +22,7 @@ from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.workflow import decisions, saws, steps
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.runner import tick
-from orchestrator.workflow.saws import choose_saw
+from orchestrator.workflow.saw_choice import choose_saw
 from tests.support.cutting_handover import too_late
 from tests.support.cutting_jobs import CUTTING_JOBS, GOVDE, LIST, make_job, page_of
 from tests.support.cutting_rules import SAWS, SHIPPED
