@@ -183,6 +183,7 @@ def test_no_page_of_the_conversions_walks_the_table(admin_client, sql, lists) ->
     assert blocks(walk) > 2 * CONVERSION_BOUND.most, "the bound distinguishes a walk from a page"
 
 
+@pytest.mark.nightly  # by day, the other lists
 def test_no_page_of_the_activity_walks_it(admin_client, make_person) -> None:
     sites = crowd_activity()
     site = str(sites[4].pk)

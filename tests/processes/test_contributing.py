@@ -85,6 +85,7 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.nightly  # a document
 def test_the_files_of_the_guide_fit_and_a_template_renders(copy: Path) -> None:
     catalogue = copy / "pdfjobs" / "documents" / "catalogue.py"
     edit(catalogue, "\nKNOWN = ", "\nfrom pdfjobs.documents.kinds.receipt import RECEIPT\n\nKNOWN = ")

@@ -64,6 +64,7 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
         pytest.param("docs/webhooks.md", "Would send 0 again and 0 that it has not", marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.by_day(1)
 def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
     ended = run(document, live_server, tmp_path, settings)
 

@@ -18,6 +18,7 @@ def test_every_verb_is_tried(world) -> None:
 
 
 @pytest.mark.parametrize("kind", OF_ONE_SITE)
+@pytest.mark.by_day(1)
 def test_nothing_of_another_site_is_in_any_answer(world, kind) -> None:
     api, mcp = Api(world.keys[kind]), Mcp(world.keys[kind])
     before = everything(world)

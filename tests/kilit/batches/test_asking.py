@@ -98,6 +98,7 @@ def test_few_rows_are_done_without_a_number(operator, site, make_failed) -> None
 
 
 @pytest.mark.parametrize("count", ["", "100", "1O1", "-101", "١٠١", "101000000000000"])
+@pytest.mark.by_day(2)
 def test_above_a_hundred_the_number_has_to_be_typed(operator, site, make_failed, count: str) -> None:
     make_failed(site, 101)
 

@@ -110,6 +110,7 @@ STILL_OPEN = {
 
 @pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.parametrize("fault", STILL_OPEN)
+@pytest.mark.by_day(2)
 def test_no_row_uses_up_its_attempts_while_the_circuit_is_open(google, api_site, make_rows, fault) -> None:
     """What is the account's fault, or Google's, costs a row nothing but time."""
     (row,) = make_rows(api_site, "only")

@@ -54,6 +54,7 @@ def wheel_of_uv(folder: Path) -> None:
         wheel.writestr(f"{name}.dist-info/RECORD", "\n".join([*record, f"{name}.dist-info/RECORD,,", ""]))
 
 
+@pytest.mark.nightly  # it makes an environment
 def test_the_environment_has_uv_but_no_pip_and_no_setuptools(tmp_path: Path) -> None:
     wheel_of_uv(tmp_path)
 

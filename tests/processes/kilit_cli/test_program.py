@@ -34,6 +34,7 @@ def run(*arguments: object, **variables: str) -> tuple[int, bytes, str]:
     return process.returncode, out, err.decode()
 
 
+@pytest.mark.nightly  # by day, without a browser
 def test_a_document_is_rendered_and_stored(live_server, tmp_path: Path, settings) -> None:
     keep_files_in(settings, tmp_path / "var" / "artifacts")
     key = ApiKey.objects.issue(some_user(), name="laptop")[1]

@@ -86,6 +86,7 @@ def fonts_of(page: Any) -> list[Any]:
     return [font.get_object() for font in page["/Resources"]["/Font"].values()]
 
 
+@pytest.mark.nightly  # it waits for three time limits
 def test_a_document_that_does_not_finish_fails_after_two_retries_and_its_neighbour_renders(
     workers: Workers, api
 ) -> None:

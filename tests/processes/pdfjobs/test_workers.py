@@ -24,6 +24,7 @@ def workers(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
         yield started
 
 
+@pytest.mark.nightly  # by day, tests/processes/test_kills.py
 def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(workers: Workers, api, tmp_path) -> None:
     """Kill -9 leaves a row that says running; the reaper brings it back, and no browser stays behind."""
     with unfinished():  # however late we come, it is at work

@@ -59,6 +59,7 @@ def test_a_row_has_two_lines_on_a_phone_and_no_column_is_cut_off_at_1280(visitor
         assert page.locator(".kilit-list-frame").evaluate(over) == 0, name
 
 
+@pytest.mark.nightly  # by day, for others
 def test_the_page_of_a_person_fits_for_superusers_too(visitor, house) -> None:
     """They choose among all permissions, in two boxes."""
     User.objects.create_superuser("root")
@@ -69,6 +70,7 @@ def test_the_page_of_a_person_fits_for_superusers_too(visitor, house) -> None:
         assert overflow(settled(page)) == 0, width
 
 
+@pytest.mark.nightly  # by day, without a browser
 def test_members_of_a_site_can_be_removed_on_a_phone(visitor, house) -> None:
     page = open_page(visitor.enter("demo-owner", width=NARROW), places(house)["members"])
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from django.contrib import admin
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -56,6 +57,7 @@ def test_every_list_shows_fifteen_rows_on_a_large_screen_and_twelve_on_a_small_o
         assert {name: numbers for name, numbers in measured.items() if numbers["beyond"] or numbers["cut"]} == {}
 
 
+@pytest.mark.nightly  # by day, test_access.py: a row has two lines on a phone
 def test_on_a_phone_every_list_begins_at_once_and_has_two_lines_a_row(visitor, house) -> None:
     page = visitor.enter("demo-owner", width=NARROW)
     page.set_viewport_size({"width": NARROW, "height": 844})

@@ -208,6 +208,7 @@ def test_when_workers_or_the_server_stop_every_page_says_so(visitor, house, site
     expect(page.locator("#live-age")).to_contain_text("Not updated")
 
 
+@pytest.mark.nightly  # a button
 def test_the_button_says_that_it_stops_the_refreshing_and_then_that_it_starts_it(visitor, site) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, LIST)

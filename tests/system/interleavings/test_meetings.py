@@ -26,7 +26,7 @@ PAIRS = [pair for queue in QUEUES for pair in queue.pairs]
 @pytest.mark.usefixtures("floor", "rules_file")
 @pytest.mark.parametrize("queue", QUEUES, ids=attrgetter("name"))
 def test_two_who_meet_on_a_row_leave_it_as_its_table_says(stage, queue: Queue):
-    @few(60)
+    @few(40)
     @given(data=st.data())
     def in_any_order(data):
         meet_in_any_order(stage, data.draw(st.sampled_from(queue.pairs)), data)

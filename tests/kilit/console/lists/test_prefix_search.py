@@ -101,6 +101,7 @@ def test_an_expired_pdf_keeps_its_number_and_loses_its_recipient() -> None:
 
 
 @pytest.mark.parametrize("text", ["0555 12", "+90 555 12", "0090 555 12", "55512", "0555 123 45 67"])
+@pytest.mark.by_day(2)
 def test_a_cutting_job_is_found_by_the_beginning_of_a_phone(admin_client, text: str) -> None:
     job = make_job(customer_phone="+905551234567")
 

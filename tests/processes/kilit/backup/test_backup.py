@@ -177,6 +177,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("harm", MESSAGES)
+@pytest.mark.by_day(3)
 def test_a_damaged_backup_is_refused_with_its_problem(harm: str, backup: Path) -> None:
     spoil(backup, harm)
 
@@ -228,6 +229,7 @@ def test_check_confirms_a_complete_backup(quiet, backup: Path) -> None:
     assert "is complete" in quiet.must("restore", "--check", str(backup))
 
 
+@pytest.mark.nightly  # by day, what is restored
 def test_what_was_there_comes_back_when_a_restore_fails_in_the_middle(quiet, backup: Path) -> None:
     facts = json.loads((backup / NAME).read_text())
     facts["rows"]["auth_user"] += 1  # so that the comparison at the end fails
@@ -269,6 +271,7 @@ def test_errors_of_postgresql_are_shown_without_the_statement() -> None:
     assert error_line("") == ""
 
 
+@pytest.mark.nightly  # it makes an installation
 def test_an_empty_database_is_not_backed_up(fresh: Installation, tmp_path: Path) -> None:
     ended = fresh.manage("backup", str(tmp_path / "backup"))
 

@@ -53,6 +53,7 @@ def kilit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         pytest.param(("backup", "never-made"), marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.nightly  # it makes an installation
 def test_a_command_ends_with_one_sentence(kilit: Installation, command: tuple[str, ...]) -> None:
     before = contents(kilit)
 
@@ -91,6 +92,7 @@ def test_restore_refuses_its_backup_with_one_sentence(kilit: Installation, tmp_p
     assert contents(kilit) == before
 
 
+@pytest.mark.nightly  # it makes an installation
 def test_the_web_server_starts_and_says_why_it_is_not_ready(kilit: Installation) -> None:
     port = free_port()
     variables = {"PORT": str(port), "WEB_CONCURRENCY": "1"}

@@ -40,6 +40,7 @@ def test_no_folder_above_data_or_programs_changes(make_folder: MakeFolder, start
 
 
 @as_root
+@pytest.mark.nightly  # it makes two servers
 def test_data_in_the_open_place_is_found_again_or_its_loss_is_reported(make_folder: MakeFolder, start: Start):
     folder = make_folder(mode=0o700)
     client = start(folder)

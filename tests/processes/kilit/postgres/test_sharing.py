@@ -185,6 +185,7 @@ def test_what_a_killed_server_leaves_at_work_is_waited_for(folder: Path, start: 
 
 
 @pytest.mark.parametrize("user", ["", pytest.param(OTHER_USER, marks=[as_others, pytest.mark.nightly])])
+@pytest.mark.by_day(1)
 def test_a_stale_pid_of_another_process_is_recognised(make_folder: MakeFolder, start: Start, user: str):
     folder = make_folder(owner=user or None)
     client = start(folder, user=user)

@@ -27,6 +27,7 @@ def ask(port: int, path: str, host: str = "localhost") -> tuple[int, str]:
         connection.close()
 
 
+@pytest.mark.nightly  # it restarts a server
 def test_requests_of_all_processes_are_counted_and_none_is_lost_by_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
         with web_process(tmp_path) as port:

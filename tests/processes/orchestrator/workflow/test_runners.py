@@ -118,6 +118,7 @@ def test_two_runners_and_many_jobs(run, floor, settings, tmp_path, number: int) 
         assert states_of(job) == STATES
 
 
+@pytest.mark.nightly  # by day, two runners and their end
 def test_the_command_watches_until_it_is_stopped(run, floor, settings) -> None:
     """`orchestrator_tick --watch` works what comes, and SIGTERM ends it in peace."""
     settings.OPTI_COMMAND = command(floor)

@@ -141,6 +141,7 @@ def test_a_browser_that_died_between_two_pages_fails_neither(to_pdf: Callable[..
 
 
 @pytest.mark.parametrize("ahead", [False, True], ids=["at once", "after the next page was made ahead"])
+@pytest.mark.by_day(1)
 def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], browser) -> None:
     """A spare page does not always notice that its browser is gone."""
     expected = to_pdf()
@@ -169,6 +170,7 @@ def test_without_a_browser_the_fault_says_what_to_install(to_pdf: Callable[..., 
 
 
 @pytest.mark.parametrize("binary", ["exit 3", "exec sleep 60"], ids=["that ends", "that hangs"])
+@pytest.mark.by_day(1)
 def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch, tmp_path: Path, binary: str) -> None:
     rendering.close()
     with monkeypatch.context() as patch:
@@ -186,6 +188,7 @@ def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch
     assert to_pdf().startswith(b"%PDF")
 
 
+@pytest.mark.nightly  # by day, one that died is
 def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], monkeypatch) -> None:
     """Recycled after so many jobs."""
     rendering.close()
@@ -261,6 +264,7 @@ def test_threads_of_one_process_take_turns(to_pdf: Callable[..., bytes], in_thre
     assert all(pdf == to_pdf(f"<p>Sayfa {number}</p>") for number, pdf in pages)
 
 
+@pytest.mark.nightly  # by day, a driver that died is replaced
 def test_closing_twice_and_rendering_again(to_pdf: Callable[..., bytes]) -> None:
     expected = to_pdf()
     rendering.close()

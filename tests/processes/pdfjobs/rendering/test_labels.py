@@ -43,6 +43,7 @@ def test_every_label_is_on_its_place_and_its_code_is_read_back(to_pdf: Callable[
     assert to_pdf(html, **options) == pdf
 
 
+@pytest.mark.nightly  # it has more than two hundred labels
 def test_a_long_document_is_one_pdf_with_each_label_once_and_in_order(to_pdf: Callable[..., bytes]) -> None:
     """Printed in two parts: its pages, codes, fonts and dates are those of one document."""
     labels = [SAMPLE["labels"][0] | {"part": f"p{number}"} for number in range(1, AT_ONCE + 25)]

@@ -69,6 +69,7 @@ def output_of(process: subprocess.Popen[str]) -> tuple[str, int]:
     return digest, int(pid)
 
 
+@pytest.mark.nightly  # by day, a restarted browser does
 def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., bytes]) -> None:
     """Across workers."""
     digest, browser = output_of(worker("wait"))
