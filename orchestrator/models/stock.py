@@ -172,9 +172,11 @@ SETTLE = """
         AS boards(board bigint, number int)
       LOOP
         PERFORM set_config('kilit.verb', 'use', true);
-        UPDATE orchestrator_stockitem SET status = 'USED', job_id = NEW.id, updated_at = now() WHERE id IN (
+        WITH picked AS MATERIALIZED (
           SELECT id FROM orchestrator_stockitem WHERE board_id = missing.board AND status = 'AVAILABLE'
-          ORDER BY id LIMIT missing.number FOR UPDATE SKIP LOCKED);
+          ORDER BY id LIMIT missing.number FOR UPDATE SKIP LOCKED)
+        UPDATE orchestrator_stockitem AS item SET status = 'USED', job_id = NEW.id, updated_at = now()
+        FROM picked WHERE item.id = picked.id;
       END LOOP;
       PERFORM set_config('kilit.verb', '', true);
       INSERT INTO orchestrator_stockitem
