@@ -76,5 +76,10 @@ class JobLink:
         return Signer(salt=f"orchestrator.{self.column}", sep=".")
 
 
+def reaches_customers() -> bool:
+    """Return whether people outside the shop reach this server, and nobody reads along."""
+    return bool(settings.PUBLIC_URL.startswith("https://"))
+
+
 STATUS_LINK = JobLink("status_link", "order-status", "STATUS_LINK_CREATED", "STATUS_LINK_WITHDRAWN")
 PIECE_LINK = JobLink("piece_link", "piece", "PIECE_LINK_CREATED", "PIECE_LINK_WITHDRAWN")

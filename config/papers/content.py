@@ -135,7 +135,7 @@ def labels(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[st
 
 
 def page_codes(job: Job, order: Order) -> dict[str, str]:
-    """Return where the pages of each part's pieces are, by the part's id; make their link, if there is none."""
+    """Return the address of each part's pages, by its id; the job gets a link if it has no valid one."""
     PIECE_LINK.create(job)
     address = PIECE_LINK.url_of(job, 1, 1).removesuffix("/1/1")
     return {part.id: f"{address}/{number}" for number, part in enumerate(order.parts, start=1)}

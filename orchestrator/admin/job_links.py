@@ -1,9 +1,8 @@
-"""The pages on which an operator makes or withdraws the link for an order's customer, and that of its labels."""
+"""The pages on which an operator makes or withdraws a link to an order: for its customer, or on its labels."""
 
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,7 +14,7 @@ from unfold.widgets import UnfoldBooleanWidget
 from kilit.console.formatting import with_copy_button
 from kilit.console.jobs.job_page import JobOffer, Offers
 from kilit.console.queue_admin import QueueAdmin
-from orchestrator.job_links import PIECE_LINK, STATUS_LINK, JobLink
+from orchestrator.job_links import PIECE_LINK, STATUS_LINK, JobLink, reaches_customers
 from orchestrator.models import Job
 from orchestrator.planning.rules import valid_rules
 
@@ -80,9 +79,9 @@ def _confirm(model_admin: QueueAdmin, request: HttpRequest, job: Job, link: JobL
 
 
 def offer_links(job: Job, offers: Offers, _user: User | AnonymousUser) -> Offers:
-    """Offer the customer's where customers reach the server over https, and that of labels once some were printed."""
+    """Offer the customer's link if customers reach the server, and the labels' link once labels were printed."""
     offered = dict(offers)
-    if settings.PUBLIC_URL.startswith("https://"):
+    if reaches_customers():
         href = reverse("admin:orchestrator_job_status_link", args=[job.pk])
         offered["status_link"] = JobOffer(_("Link for the customer"), href)
     if job.piece_link:

@@ -27,6 +27,7 @@ from orchestrator.drafts.suggestions import suggest
 from orchestrator.drafts.typed import CELLS, COLUMNS, EMPTY, FIELDS, UNITS
 from orchestrator.errors import JobError
 from orchestrator.models import OrderDraft
+from orchestrator.planning.plan import SIDES
 from orchestrator.planning.rules import current_rules, offered_modes
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules
@@ -43,10 +44,7 @@ LABELS = {
     "width": gettext_lazy("Width"),
     "quantity": gettext_lazy("Pieces"),
     "grain": gettext_lazy("Grain"),
-    "edge_up": gettext_lazy("Edge top"),
-    "edge_lo": gettext_lazy("Edge bottom"),
-    "edge_sx": gettext_lazy("Edge left"),
-    "edge_dx": gettext_lazy("Edge right"),
+    **SIDES,
     "iidesc": gettext_lazy("Drill code"),
     "desc1": gettext_lazy("Note"),
     "id": gettext_lazy("Part id"),

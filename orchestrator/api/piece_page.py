@@ -3,7 +3,6 @@
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
@@ -14,18 +13,12 @@ from orchestrator.job_links import PIECE_LINK
 from orchestrator.models import Job
 from orchestrator.models.job import SOLVED
 from orchestrator.pieces import LabelledPiece, find_piece, steps_of
-from orchestrator.planning.plan import banded_sides
+from orchestrator.planning.plan import SIDES, banded_sides
 from orchestrator.planning.rules import valid_rules
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import JobState
 
-SIDES = {
-    "edge_up": gettext_lazy("Edge top"),
-    "edge_lo": gettext_lazy("Edge bottom"),
-    "edge_sx": gettext_lazy("Edge left"),
-    "edge_dx": gettext_lazy("Edge right"),
-}
 LARGEST_ID = 2**63 - 1
 
 

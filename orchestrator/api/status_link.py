@@ -1,13 +1,12 @@
 """The endpoint that makes and withdraws the link on which an order's customer sees how far it is."""
 
-from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from orchestrator.api.jobs import OneJobView, read_id
-from orchestrator.job_links import STATUS_LINK
+from orchestrator.job_links import STATUS_LINK, reaches_customers
 from orchestrator.schemas import jobs as messages
 from orchestrator.workflow import decisions
 
@@ -27,7 +26,7 @@ class StatusLinkView(OneJobView):
         Everyone who has it sees how far the order is, without a login, until it is withdrawn. An existing link is
         returned as it is: withdraw it to change whether it shows the amounts.
         """
-        if not settings.PUBLIC_URL.startswith("https://"):
+        if not reaches_customers():
             raise ApiError(409, "NO_PUBLIC_ADDRESS", "KILIT_PUBLIC_URL is no https address.")
         job = decisions.find(read_id(pk))
         is_new = STATUS_LINK.create(job, status_link_prices=body.prices)

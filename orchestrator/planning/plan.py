@@ -116,6 +116,14 @@ def _row(part: Part, rules: Rules) -> Row:
     )
 
 
+SIDES = {
+    "edge_up": gettext_lazy("Edge top"),
+    "edge_lo": gettext_lazy("Edge bottom"),
+    "edge_sx": gettext_lazy("Edge left"),
+    "edge_dx": gettext_lazy("Edge right"),
+}
+
+
 def banded_sides(part: Part, rules: Rules) -> dict[str, str]:
     """Return the sides that get a band, and its name. A backing gets no band, even if one was ordered."""
     return {} if part.is_backing else _named_bands(part, rules)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from kilit.files import TEMP_SUFFIX
 from kilit.sentences import translated
+from orchestrator import sentences
 from orchestrator.cutting.places import places
 from orchestrator.cutting.solving import missing
 from orchestrator.errors import JobError
@@ -130,8 +131,8 @@ def _rules() -> Iterator[PreflightCheck]:
     else:
         yield PreflightCheck(_("rules"), CheckLevel.PASS, _("The rules are valid."))
     for name in without_folder(rules):
-        message = _("%(saw)s has no folder on this machine (KILIT_SAWS).") % {"saw": name}
-        yield PreflightCheck(_("saws"), CheckLevel.FAIL, message)
+        message = sentences.SAW_WITHOUT_FOLDER % {"saw": name}
+        yield PreflightCheck(_("saws"), CheckLevel.FAIL, translated(message))
     if rules.default_plate_size is None:
         message = _("No defaultPlateSize: orders without a plate size will be held.")
         yield PreflightCheck(_("default plate"), CheckLevel.WARN, message)
