@@ -18,7 +18,7 @@ from django.utils import translation
 
 import config.urls  # noqa: F401 - loads the admins, as a web process does
 from kilit.postgres import server
-from tests.support import api_conformance, durations, examples, people, quick
+from tests.support import api_conformance, durations, examples, people, quick, template_database
 from tests.support.row_copies import KEPT
 from tests.support.waiting import PATIENCE
 
@@ -109,6 +109,18 @@ def grown_tables(tables: list[str]) -> list[str]:
             "SELECT name FROM unnest(%s::text[]) AS name WHERE pg_relation_size(name::regclass) > 1e6", [tables]
         )
         return [name for (name,) in cursor.fetchall()]
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_keepdb: bool, django_db_blocker: Any
+) -> Iterator[None]:
+    """Let pytest-django make the database of this process as a copy of one that is migrated already."""
+    if django_db_keepdb:
+        yield
+        return
+    with django_db_blocker.unblock(), template_database.copied():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
