@@ -122,8 +122,7 @@ def test_another_sites_rows_do_not_exist_and_looking_for_them_is_kept(walk, clie
 
 
 @pytest.mark.nightly  # it opens every page of the console, with every filter and state
-# By day: as a viewer, below; as an owner, tests/kilit/console/test_turkish.py; with one row of each, as everyone,
-# tests/security/test_tenancy.py.
+# By day: as a viewer, below; as a superuser, test_every_page.py; as others, tests/security/test_tenancy.py.
 @pytest.mark.parametrize("role", ["operator", "stranger"])
 def test_no_page_fails(long_walk, client_of, role: str) -> None:
     client = client_of(role)
