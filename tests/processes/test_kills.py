@@ -343,7 +343,7 @@ SCENES = (
     ("scene", "point"),
     [case for scene in SCENES for case in scene.cases()],
 )
-@pytest.mark.by_day(16)
+@pytest.mark.by_day(12)
 def test_nothing_is_lost_or_done_twice_after_the_death_of(
     scene: type[Scene], point: str, request: pytest.FixtureRequest
 ) -> None:

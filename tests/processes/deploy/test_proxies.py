@@ -76,6 +76,7 @@ def code_of(answer: bytes) -> str:
     return str(json.loads(answer)["error"]["code"])
 
 
+@pytest.mark.nightly  # by day, tests/processes/config/web/test_gunicorn.py: eight of them
 def test_no_honest_request_fails_under_500_slow_headers_and_100_slow_bodies_with_a_valid_key(edge: Edge) -> None:
     statuses = []
     with SlowClients(edge.port, headers=500, bodies=100, key=edge.key, tls=True) as strangers:

@@ -22,8 +22,8 @@ FIRST_PAGE = "/admin/"
 # Sessions, refusals and what the activity says of them, counted requests.
 WRITTEN_BY_ALL = {"django_session", "access_deniedrequest", "lock_activity", "access_ratewindow"}
 FAULT = 500
-# The others may do what one of these may, and are left to the night.
-BY_DAY = ("no login", "viewer", "admin", "key of the site", "key of no site")
+# Of members, those who may most; the others are left to the night.
+BY_DAY = ("no login", "admin", "key of the site", "key of no site")
 FOR_THE_REST = ("owner", "admin key")
 
 
@@ -87,7 +87,7 @@ def visit_pages(world: World, pages: list[Door], identities: list[Identity]) -> 
 
 
 def visit_by_day(world: World, doors: list[Door], identities: list[Identity]) -> list[Visit]:
-    """Open doors as those who may least and most of a site; what none of them may open, as those who perhaps may."""
+    """Open doors as some; what none of them may open, as those who perhaps may."""
     chosen = [identity for identity in identities if identity.name in BY_DAY]
     visits = visit(world, doors, chosen)
     opened = {each.door for each in visits if each.outcome == ALLOWED}

@@ -33,25 +33,30 @@ MEASURE = """() => {
 }"""
 
 
-def lists(page: Page) -> dict[str, dict[str, Any]]:
-    """Measure each list that has rows."""
-    measured = {}
+Size = tuple[int, int]
+LARGE, SMALL, PHONE = (1440, 900), (1280, 800), (NARROW, 844)
+
+
+def lists(page: Page, *sizes: Size) -> dict[Size, dict[str, dict[str, Any]]]:
+    """Measure each list that has rows, on screens of some sizes."""
+    measured: dict[Size, dict[str, dict[str, Any]]] = {size: {} for size in sizes}
     for model in admin.site._registry:
         name = f"{model._meta.app_label}_{model._meta.model_name}_changelist"
         open_page(page, reverse(f"admin:{name}"))
-        assert overflow(page) == 0, name
-        if numbers := page.evaluate(MEASURE):
-            measured[name] = numbers
+        for width, height in sizes:
+            page.set_viewport_size({"width": width, "height": height})
+            assert overflow(page) == 0, name
+            if numbers := page.evaluate(MEASURE):
+                measured[width, height][name] = numbers
     return measured
 
 
 def test_every_list_shows_fifteen_rows_on_a_large_screen_and_twelve_on_a_small_one(visitor, house) -> None:
     Customer.objects.create(phone="+905551234567", name="Ayşe Yılmaz")
-    page = visitor.enter("demo-owner")
-    for width, height, fewest in ((1440, 900, 15), (1280, 800, 12)):
-        page.set_viewport_size({"width": width, "height": height})
-        measured = lists(page)
+    on_screens = lists(visitor.enter("demo-owner"), LARGE, SMALL)
 
+    for size, fewest in ((LARGE, 15), (SMALL, 12)):
+        measured = on_screens[size]
         assert len(measured) >= 12
         assert {name: numbers for name, numbers in measured.items() if numbers["rows"] < fewest} == {}
         assert {name: numbers for name, numbers in measured.items() if numbers["beyond"] or numbers["cut"]} == {}
@@ -60,9 +65,7 @@ def test_every_list_shows_fifteen_rows_on_a_large_screen_and_twelve_on_a_small_o
 @pytest.mark.nightly  # by day, test_access.py: a row has two lines on a phone
 def test_on_a_phone_every_list_begins_at_once_and_has_two_lines_a_row(visitor, house) -> None:
     page = visitor.enter("demo-owner", width=NARROW)
-    page.set_viewport_size({"width": NARROW, "height": 844})
-
-    measured = lists(page)
+    measured = lists(page, PHONE)[PHONE]
 
     assert {name: numbers for name, numbers in measured.items() if numbers["first"] > 260} == {}
     assert {name: numbers for name, numbers in measured.items() if numbers["tallest"] > 60} == {}

@@ -225,6 +225,7 @@ def test_a_bad_backup_is_refused_before_anything_is_touched(quiet, backup: Path)
     assert contents(quiet) == before
 
 
+@pytest.mark.nightly  # by day, it is restored
 def test_check_confirms_a_complete_backup(quiet, backup: Path) -> None:
     assert "is complete" in quiet.must("restore", "--check", str(backup))
 

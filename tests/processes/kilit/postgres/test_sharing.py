@@ -83,6 +83,7 @@ def test_the_last_process_out_stops_the_server(folder: Path, start: Start):
     assert not Server(folder).is_running()
 
 
+@pytest.mark.nightly  # by day, a killed process and the last one out, each alone
 def test_a_server_that_only_killed_processes_used_is_stopped_by_the_next_one_out(folder: Path, start: Start):
     killed = start(folder)
     killed.ask()
@@ -94,6 +95,7 @@ def test_a_server_that_only_killed_processes_used_is_stopped_by_the_next_one_out
     assert not Server(folder).is_running()
 
 
+@pytest.mark.nightly  # by day, workers are forked, and stop (tests/processes/kilit/workers)
 def test_a_parent_that_ends_leaves_the_server_to_its_forked_child(folder: Path, start: Start):
     client = start(
         folder,

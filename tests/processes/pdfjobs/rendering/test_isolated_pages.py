@@ -91,7 +91,7 @@ def test_a_document_without_an_owner_keeps_no_page(print_for) -> None:
 
 
 @pytest.mark.parametrize("left", LEAVING)
-@pytest.mark.by_day(6)
+@pytest.mark.by_day(3)
 def test_nothing_of_a_document_is_under_the_next(print_for, left: str) -> None:
     """The same bytes as on a new page, and on one that was emptied when idle."""
     plain = "<p>düz</p>"  # says nothing about itself, so that anything left would be seen
@@ -113,6 +113,7 @@ def test_every_document_is_the_same_on_a_used_page(print_for) -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
+@pytest.mark.by_day(3)
 def test_a_tagged_document_is_the_same_after_any_other(print_for, name: str) -> None:
     """A page continues numbering the structure from one document to the next."""
     sample = documents.document(name)
