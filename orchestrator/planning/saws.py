@@ -72,9 +72,16 @@ def why_not(saw: Saw, boards: Boards, rules: Rules, *, is_chosen: bool) -> str:
 
 def without_folder(rules: Rules) -> list[str]:
     """Return the saws that have no folder on this machine: the first without its own has that of KILIT_SAW."""
-    if not settings.FLOOR_IS_HERE:
-        return []
-    return [saw.name for saw in rules.saws if not saw.by_hand and saw.name not in settings.SAW_FOLDERS][1:]
+    return _not_in_settings(rules)[1:] if settings.FLOOR_IS_HERE else []
+
+
+def has_folder(name: str, rules: Rules) -> bool:
+    """Return whether the files of a saw have a place here; the rules may no longer name it, or leave it to people."""
+    return not name or name in settings.SAW_FOLDERS or name in _not_in_settings(rules)[:1]
+
+
+def _not_in_settings(rules: Rules) -> list[str]:
+    return [saw.name for saw in rules.saws if not saw.by_hand and saw.name not in settings.SAW_FOLDERS]
 
 
 def refuse_uncuttable(order: Order, rules: Rules) -> None:

@@ -9,8 +9,8 @@ from orchestrator.models import Job
 from orchestrator.optiplanning.solution import plan_of
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
-from orchestrator.planning.saws import Boards, saw_for, without_folder
-from orchestrator.saw.saw_handover import is_cut_in_part
+from orchestrator.planning.saws import Boards, has_folder, saw_for
+from orchestrator.saw.saw_handover import files_to_deliver, is_cut_in_part
 from orchestrator.schemas.rules import Rules
 
 
@@ -37,8 +37,8 @@ def who_cuts(job: Job) -> tuple[str, bool]:
 
 
 def require_folder(job: Job) -> None:
-    """Raise before a file gets into the folder of another saw, because that of this one is no longer set."""
-    if job.saw in without_folder(current_rules()):
+    """Raise before a file gets into the folder of another saw, because this one has none, or none any more."""
+    if not has_folder(job.saw, current_rules()) and files_to_deliver(job):
         raise JobError(Code.NO_SAW, sentences.SAW_WITHOUT_FOLDER % {"saw": job.saw})
 
 

@@ -360,6 +360,21 @@ def test_a_second_saw_needs_a_folder_of_its_own(shop, settings, rules_file) -> N
     assert read_new_rules(text)
 
 
+@pytest.mark.parametrize(
+    "changed", [[], [SAWS[0]], [SAWS[0], {"name": "Large", "by_hand": True}]], ids=["no list", "not in it", "by hand"]
+)
+def test_a_file_of_a_saw_that_is_gone_is_not_given_to_another(shop, settings, rules_file, changed) -> None:
+    job = checked()
+    assert job.saw == "Large"
+    settings.SAW_FOLDERS = {}
+    rules_file.write_text(json.dumps({**SHIPPED, "saws": changed}))
+
+    tick(patient=True)
+
+    assert (refreshed(job).status, job.error_code, files("Small")) == ("FAILED", "E_NO_SAW", [])
+    assert english(job.error_message) == "Large has no folder on this machine (KILIT_SAWS)."
+
+
 def test_the_list_and_the_page_of_a_job_show_its_saw(shop, make_person) -> None:
     operator = make_person()
     named, other = ordered(saw="Large"), ordered(order_id="S-2")
