@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-USUAL = 20  # examples of a property that says nothing else
+USUAL = 15  # examples of a property that says nothing else
 QUICK = 5
 HUNDRED = 100  # what the PDF render worker's document demands of its properties
 # Examples take as long as the database does, and each is rolled back.
