@@ -87,6 +87,7 @@ LISTS: dict[str, tuple[Callable[[], Any], str, int, int, list[dict[str, str]]]] 
 
 
 @pytest.mark.parametrize("table", LISTS)
+@pytest.mark.by_day(1)
 def test_no_page_of_a_list_walks_its_table(admin_client, table: str) -> None:
     crowd, address, most, few, lists = LISTS[table]
     crowd()
@@ -233,6 +234,7 @@ def statements_of(client: Client, address: str, filters: dict[str, str]) -> list
     return [query["sql"] for query in captured if query["sql"].split()[0] in ("SELECT", "WITH")]
 
 
+@pytest.mark.nightly  # by day, how many queries each page takes, and what they read of the conversions
 def test_neither_the_dashboard_nor_tabs_and_charts_walk_the_finished_rows(
     admin_client, admin_user, make_person
 ) -> None:

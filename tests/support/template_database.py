@@ -73,4 +73,5 @@ def remove(name: str, cursor: Any) -> None:
     """Remove the template of other sources, unless a run uses it."""
     cursor.execute("SELECT pg_try_advisory_lock(hashtext(%s))", [name])
     if cursor.fetchone()[0]:
-        cursor.execute(f"DROP DATABASE {name}")
+        cursor.execute(f"DROP DATABASE IF EXISTS {name}")
+        cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [name])

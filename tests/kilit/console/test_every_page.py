@@ -124,7 +124,7 @@ def test_no_page_says_an_english_sentence_that_has_turkish(pages: list[Opened]) 
     assert len(pages) > 100
 
 
-def test_no_page_holds_a_stored_script_unescaped(pages: list[Opened]) -> None:
+def test_no_page_of_the_console_holds_it_unescaped(pages: list[Opened]) -> None:
     assert [page.address for page in pages if RAW in page.html] == []
     # It was really there to be seen.
     shown = {page.address.model for page in pages if ESCAPED in page.html}
