@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.db.models import F
+from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Credentials, RequestQuota
 from ociqueue.models.quota import CAPACITY, LEFT_FOR_UPLOADS, REFILL
@@ -122,12 +123,14 @@ def test_sites_of_one_client_share_the_quota_and_others_do_not(data_manager, mak
 
 def test_a_request_waits_for_its_token(data_manager, dm_site, make_rows) -> None:
     make_rows(dm_site, "one")
-    RequestQuota.objects.of(PROJECT).update(tokens=0.5)
+    bucket = RequestQuota.objects.of(PROJECT)
+    ahead = Now() + timedelta(hours=1)  # so that nothing is refilled meanwhile
 
-    assert not RequestQuota.objects.of(PROJECT).with_tokens()
+    bucket.update(tokens=0.5, refilled_at=ahead)
+    assert not bucket.with_tokens()
+    bucket.update(refilled_at=Now())
     assert quota.wait_to_send(PROJECT, until=float("inf"))
-    ahead = F("refilled_at") + timedelta(hours=1)  # so that nothing is refilled meanwhile
-    RequestQuota.objects.update(tokens=1, refilled_at=ahead)
+    bucket.update(tokens=1, refilled_at=ahead)
     assert [quota.wait_to_send(PROJECT, until=0) for _ in range(2)] == [True, False], "a request takes its token"
 
 
