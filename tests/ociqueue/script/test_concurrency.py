@@ -47,7 +47,7 @@ def test_sixteen_exporters_hand_out_every_row_exactly_once_per_claim(site, site_
     assert set(Conversion.objects.values_list("status", "attempt_count")) == {("PROCESSING", 2)}
 
 
-@pytest.mark.slow  # enough rows and threads that they meet
+@pytest.mark.nightly  # a storm; by day, each two in chosen orders: tests/system/interleavings
 def test_acks_sweeps_operators_and_claims_at_once_neither_deadlock_nor_lose_count(site, in_threads) -> None:
     Conversion.objects.bulk_create(new_conversion(site) for _ in range(1500))
 

@@ -65,6 +65,7 @@ def test_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor,
     assert list(here.folders.export.iterdir()) == []
 
 
+@pytest.mark.nightly  # by day, it plays in tests/processes/config/local/test_up.py
 @pytest.mark.django_db(transaction=True)
 def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
     environment = fresh_environment(

@@ -168,6 +168,7 @@ def test_the_menu_opens_and_closes_by_the_keyboard(visitor, house) -> None:
     expect(menu).to_be_focused()
 
 
+@pytest.mark.nightly  # by day, without a browser: tests/kilit/console/account/test_language.py
 def test_the_language_is_switched_and_stays(visitor, house) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, "/admin/preferences/")
@@ -180,6 +181,7 @@ def test_the_language_is_switched_and_stays(visitor, house) -> None:
     expect(page.get_by_text("Saatler Europe/Istanbul diliminde")).to_be_visible()
 
 
+@pytest.mark.nightly  # by day, without a browser: tests/kilit/console/account/test_language.py
 def test_times_are_the_browsers_own_until_another_zone_is_chosen(visitor, house) -> None:
     page = visitor.enter("demo-operator", zone="Asia/Tokyo")
     open_page(page, "/admin/")

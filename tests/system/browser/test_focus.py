@@ -17,6 +17,7 @@ RINGS = """() => {
 
 
 @pytest.mark.parametrize("address", ["/admin/ociqueue/conversion/", "/admin/access/apikey/add/"])
+@pytest.mark.by_day(1)
 def test_what_has_the_focus_has_one_ring(visitor, house, address) -> None:
     page = open_page(visitor.enter("demo-owner"), address)
     page.locator("#content").focus()

@@ -104,6 +104,7 @@ def test_a_passkey_that_is_not_offered_gives_a_reason(guest, ayse) -> None:
     expect(page.get_by_text("That did not work: it was cancelled")).to_be_visible()
 
 
+@pytest.mark.nightly  # by day, without a browser: tests/kilit/access/second_factor
 def test_an_app_is_set_up_and_its_code_asked_for_at_the_next_login(guest, ayse) -> None:
     complaints: list[str] = []
     page = watched(guest.enter(), complaints)
