@@ -1,6 +1,6 @@
-"""A database that is migrated once, of which each process of a test run makes its own as a copy, in a moment.
+"""A database that is migrated once; each process of a test run copies it, which takes a moment.
 
-It stays on the server for the next run and is called after a digest of the sources, so that it never is an old one.
+It stays on the server for the next run. Its name has a digest of the sources, so it is never out of date.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ UNFINISHED = f"{PREFIX}unfinished"
 
 @contextmanager
 def copied() -> Iterator[None]:
-    """Have test databases be copies of the template; make it if it is not there, and remove that of other sources."""
+    """Make test databases as copies of the template. Make it if it is not there, and remove those of other sources."""
     name = f"{PREFIX}{digest_of_sources()}"
     with connection._nodb_cursor() as cursor:
         cursor.execute("SET lock_timeout = 0; SET statement_timeout = 0")  # until another process has made it

@@ -361,7 +361,7 @@ def test_a_second_saw_needs_a_folder_of_its_own(shop, settings, rules_file) -> N
 
 
 @pytest.mark.parametrize(
-    "changed", [[], [SAWS[0]], [SAWS[0], {"name": "Large", "by_hand": True}]], ids=["no list", "not in it", "by hand"]
+    "changed", [[], [SAWS[0]], [SAWS[0], {"name": "Large", "byHand": True}]], ids=["no list", "not in it", "by hand"]
 )
 def test_a_file_of_a_saw_that_is_gone_is_not_given_to_another(shop, settings, rules_file, changed) -> None:
     job = checked()
