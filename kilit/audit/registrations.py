@@ -10,8 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.audit.models import Audit
-from kilit.audit.replay import Fault
-from kilit.audit.run import sweep
+from kilit.audit.run import describe, sweep
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, ProblemSource, Severity, register_problems
 from kilit.workers.sweeps import Sweep, register_sweeps
@@ -31,13 +30,12 @@ def find(user: User | AnonymousUser) -> Iterator[Problem]:
     clean = finished.filter(is_full=True, breach_count=0).order_by("id").last()
     wrong = finished.filter(breach_count__gt=0, id__gt=clean.pk if clean else 0).order_by("id").first()
     if wrong:
-        first = wrong.breaches[0]
         yield Problem(
             part=PART,
             kind=ProblemKind.AUDIT_FAILED,
             severity=Severity.CRITICAL,
             title=_("The history of jobs does not add up"),
-            cause=f"{first['queue']} {first['job']}: {Fault(first['fault']).label}",
+            cause=describe(wrong.breaches[0]),
             advice=_(
                 "Find out who changed the database by hand, or which backup was restored. Then audit the whole log."
             ),

@@ -40,12 +40,13 @@ class Fault(TextChoices):
     OTHER_ATTEMPTS = "OTHER_ATTEMPTS", _("the row has another number of attempts than it was claimed")
     NO_ROW = "NO_ROW", _("there are events, but no row")
     NO_EVENTS = "NO_EVENTS", _("there is a row, but no event")
+    CHECK = "CHECK"  # of an app; the details have its sentence
 
 
 class Breach(NamedTuple):
     fault: Fault
     queue: str
-    object_id: UUID
+    object_id: UUID | None
     event_id: int | None = None
     details: str = ""
 

@@ -1,7 +1,7 @@
 """Runs an audit: of what is new since the last one, or of the whole log."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,12 +12,23 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 from pydantic_core import to_json
 
+from kilit.audit.checks import checks
 from kilit.audit.models import Audit
-from kilit.audit.replay import SPAN, Breach, breaches_in_span, count_span, models_of, rows_without_events
+from kilit.audit.replay import (
+    SPAN,
+    Breach,
+    Fault,
+    breaches_in_span,
+    count_span,
+    models_of,
+    rows_without_events,
+    snapshot,
+)
 from kilit.lock.identity import first_at
 from kilit.lock.log import settled_up_to
 from kilit.lock.models import Event
 from kilit.problems.registry import with_number
+from kilit.sentences import stored, translated
 
 MOST_NAMED = 1_000  # breaches in a record
 MARGIN = timedelta(hours=1)  # rows that an earlier audit may not have seen yet
@@ -51,12 +62,20 @@ def audit(*, full: bool = False, seconds: float | None = None) -> Audit:
         add_breaches(record, breaches_in_span(first, last, models=models_of(counts.queues), most=MOST_NAMED))
         record.last_event = last
     add_breaches(record, rows_without_events(since, most=MOST_NAMED))
+    add_breaches(record, findings_of_checks())
     Audit.objects.filter(pk=record.pk).update(
         **{name: getattr(record, name) for name in ("last_event", "moves", "jobs", "breach_count", "breaches")},
         finished_at=Now(),
     )
     record.refresh_from_db()
     return record
+
+
+def findings_of_checks() -> Iterator[Breach]:
+    for name, find in checks.items():
+        with snapshot():
+            for finding in find():
+                yield Breach(Fault.CHECK, name, None, details=stored(finding))
 
 
 def add_breaches(record: Audit, breaches: Iterable[Breach]) -> None:
@@ -70,10 +89,19 @@ def as_json(breach: Breach) -> dict[str, Any]:
     return {
         "fault": breach.fault.value,
         "queue": breach.queue,
-        "job": str(breach.object_id),
+        "job": str(breach.object_id or ""),
         "event": breach.event_id,
         "details": breach.details,
     }
+
+
+def describe(breach: dict[str, Any]) -> str:
+    """Return a stored breach as a line in the reader's language."""
+    details = translated(breach["details"])
+    if breach["fault"] == Fault.CHECK:
+        return f"{breach['queue']}: {details}"
+    event = f", #{breach['event']}" if breach["event"] else ""
+    return f"{breach['queue']} {breach['job']}: {Fault(breach['fault']).label} ({details}{event})"
 
 
 def sentence(record: Audit) -> str:

@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.audit.models import Audit
-from kilit.audit.replay import Fault
+from kilit.audit.run import describe
 from kilit.console.formatting import column, number
 from kilit.console.lists.listing import ReadOnlyAdmin
 from kilit.console.menu import RECORDS
@@ -29,8 +29,5 @@ class AuditAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("what is wrong"))
     def breach_lines(self, record: Audit) -> SafeString | str:
-        lines = [
-            (breach["queue"], breach["job"], Fault(breach["fault"]).label, breach["details"])
-            for breach in record.breaches
-        ]
-        return format_html_join("", "<div>{} {}: {} ({})</div>", lines) if lines else gettext("nothing")
+        lines = [(describe(breach),) for breach in record.breaches]
+        return format_html_join("", "<div>{}</div>", lines) if lines else gettext("nothing")

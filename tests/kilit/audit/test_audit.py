@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import translation
 
+from kilit.audit.checks import checks
 from kilit.audit.models import Audit
 from kilit.audit.registrations import find
 from kilit.audit.replay import Fault
@@ -16,8 +17,11 @@ from kilit.lock.audit import acting_as
 from kilit.lock.leases import no_lease
 from kilit.lock.models import QueuePause
 from kilit.problems.registry import SeesEverything
+from kilit.sentences import sentence as declare_sentence
 from tests.apps.parcels.models import Parcel
 from tests.apps.parcels.states import PARCELS, State
+
+TOO_HEAVY = declare_sentence("TEST_TOO_HEAVY", "Parcel %(name)s is too heavy.")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -213,3 +217,15 @@ def test_a_pause_of_a_queue_is_no_job() -> None:
         QueuePause.objects.resume(PARCELS)
 
     assert audit(full=True).breaches == []
+
+
+def test_a_check_of_an_app_is_a_line_of_each_audit_and_a_problem(monkeypatch, capsys) -> None:
+    monkeypatch.setitem(checks, "weights", lambda: [TOO_HEAVY % {"name": "P1"}])
+    deliver_parcel()
+
+    with pytest.raises(CommandError, match=r"3 moves of 1 job: 1 is wrong\."):
+        call_command("audit")
+
+    (problem,) = find(SeesEverything())
+    assert problem.cause == "weights: Parcel P1 is too heavy."
+    assert capsys.readouterr().err == "weights: Parcel P1 is too heavy.\n"

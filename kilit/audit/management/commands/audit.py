@@ -4,8 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kilit.audit.replay import Fault
-from kilit.audit.run import audit, report, sentence
+from kilit.audit.run import audit, describe, report, sentence
 
 MOST_PRINTED = 20
 
@@ -23,9 +22,7 @@ class Command(BaseCommand):
         if json:
             json.write_text(report(record))
         for breach in record.breaches[:MOST_PRINTED]:
-            words = Fault(breach["fault"]).label
-            event = f", event {breach['event']}" if breach["event"] else ""
-            self.stderr.write(f"{breach['queue']} {breach['job']}{event}: {words} ({breach['details']})")
+            self.stderr.write(describe(breach))
         if record.breach_count:
             raise CommandError(sentence(record), returncode=1)
         self.stdout.write(sentence(record))
