@@ -116,8 +116,9 @@ def _board(place: int, pattern: CutPattern) -> DrawnBoard:
 
 def _title(place: int, pattern: CutPattern) -> Iterator[str]:
     yield _("Pattern %(number)s") % {"number": number(place)}
-    if pattern.material:
-        yield pattern.material
+    if pattern.board:
+        yield pattern.board
+    yield from (_("Offcut %(code)s") % {"code": " · ".join(filter(None, offcut))} for offcut in pattern.taken)
     yield f"{pattern.length:g} × {pattern.width:g} mm"
     yield ngettext("%(number)s board", "%(number)s boards", pattern.boards) % {"number": number(pattern.boards)}
     parts = len(pattern.parts)

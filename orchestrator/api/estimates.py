@@ -70,6 +70,8 @@ def present_estimate(planned: Estimate) -> OrderEstimate:
 def _board(pattern: CutPattern) -> PlannedBoard:
     return {
         "material_code": pattern.material,
+        "color": pattern.color,
+        "thickness_mm": float(pattern.thickness),
         "length": pattern.length,
         "width": pattern.width,
         "boards": pattern.boards,

@@ -27,6 +27,7 @@ from orchestrator.schemas.rules import Rules
 
 WAIT = 3.0  # seconds for a place, while somebody waits
 MOST_KEPT = 200
+FORMAT = 2  # of the solution files; plans of an earlier format are made again
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def _estimate(order: Order, rules: Rules, *, solution: str, **facts: Any) -> Est
 
 
 def _path(task: CuttingOrder, rules: Rules) -> Path:
-    text = json.dumps([asdict(task), rules.cutting.model_dump(mode="json")], default=str)
+    text = json.dumps([FORMAT, asdict(task), rules.cutting.model_dump(mode="json")], default=str)
     return Path(settings.KILIT_VAR) / "optimisers" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 
 

@@ -47,6 +47,8 @@ def pattern_of(problem: CuttingProblem, board: Board) -> CutPattern:
         plate.width / TENTHS,
         board.copies,
         problem.material_code,
+        problem.color,
+        plain(problem.thickness),
         [_rectangle(part, problem.pieces[part.piece].name) for part in board.parts],
         [_rectangle(drop) for drop in board.drops],
     )
@@ -63,9 +65,8 @@ def _cuts(problem: CuttingProblem, board: Board) -> int:
 
 def _pattern(problem: CuttingProblem, board: Board) -> str:
     pattern = pattern_of(problem, board)
-    head = _attributes(
-        boards=pattern.boards, material=pattern.material, length=_size(pattern.length), width=_size(pattern.width)
-    )
+    board = {name: getattr(pattern, name) for name in ("boards", "material", "color", "thickness")}
+    head = _attributes(**board, length=_size(pattern.length), width=_size(pattern.width))
     parts = [f"      <Part {_attributes(name=part.name, **_sizes(part))}/>" for part in pattern.parts]
     drops = [f"      <Drop {_attributes(**_sizes(drop))}/>" for drop in pattern.drops]
     return "\n".join([f"    <Pattern {head}>", *parts, *drops, "    </Pattern>"])
@@ -88,4 +89,4 @@ def _area(sides: Plate | Drop) -> int:
 
 
 def _square_metres(areas: Iterator[int]) -> str:
-    return plain((Decimal(sum(areas)) / TENTHS2_PER_M2).quantize(Decimal("0.0001")))
+    return plain(Decimal(sum(areas)) / TENTHS2_PER_M2)

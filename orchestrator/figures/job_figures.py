@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from orchestrator.models import Job
+from orchestrator.optiplanning.solution import board_name
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import banded_sides
 from orchestrator.planning.rules import valid_rules
@@ -57,30 +58,38 @@ def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
     solved = _of_solution(solution or {}, sum((row.area_m2 for row in rows), Decimal(0)))
     return JobFigures(
         pieces=sum(pieces.values()),
-        materials=tuple(_with_boards(rows, solved["boards_m2"], (solution or {}).get("boards_by_material") or {})),
+        materials=tuple(_with_boards(rows, solution or {})),
         edges=tuple(EdgeLength(edge, rounded(side / MM_PER_METRE)) for edge, side in sorted(edges.items())),
         **solved,
     )
 
 
-def _with_boards(
-    materials: list[MaterialArea], boards_m2: Decimal | None, by_material: Mapping[str, str]
-) -> Iterator[MaterialArea]:
+def _with_boards(materials: list[MaterialArea], solution: Mapping[str, Any]) -> Iterator[MaterialArea]:
     """Share the solution's boards among the materials.
 
-    By the boards of each material, if the solution has them for all; else, and among the thicknesses of a material, by
-    the area of the parts. The running sums are rounded, so the shares add up to the whole and none is negative.
+    By the boards of each material and thickness, if the solution has them for all. A solution of OptiPlanning does not
+    say how thick its boards are: among the thicknesses of a material they are shared by the area of the parts. The
+    running sums are rounded, so the shares add up to the whole and none is negative.
     """
-    areas: dict[str, Decimal] = defaultdict(Decimal)
-    for material in materials:
-        areas[material.material_code] += material.area_m2
-    is_known = all(by_material.get(code) and area for code, area in areas.items())
-    per_m2 = {code: Decimal(by_material[code]) / area if is_known else Decimal(1) for code, area in areas.items()}
-    weights = [material.area_m2 * per_m2[material.material_code] for material in materials]
-    *sums, total = accumulate(weights if any(weights) else [Decimal(1)] * len(weights), initial=Decimal(0))
+    boards = Decimal(solution["boards_m2"]) if solution.get("boards_m2") is not None else None
+    boards_by_name = solution.get("boards_by_material") or {}
+    names = [next((name for name in _names(material) if boards_by_name.get(name)), "") for material in materials]
+    areas = [max(material.area_m2, THOUSANDTH) for material in materials]  # also a tiny part needs its board
+    weights = areas
+    if all(names):
+        area_by_name: dict[str, Decimal] = defaultdict(Decimal)
+        for name, area in zip(names, areas, strict=True):
+            area_by_name[name] += area
+        pairs = zip(names, areas, strict=True)
+        weights = [Decimal(boards_by_name[name]) * area / area_by_name[name] for name, area in pairs]
+    *sums, total = accumulate(weights, initial=Decimal(0))
     for material, begin, end in zip(materials, sums, [*sums[1:], total], strict=True):
-        share = rounded(boards_m2 * end / total) - rounded(boards_m2 * begin / total) if boards_m2 is not None else None
+        share = rounded(boards * end / total) - rounded(boards * begin / total) if boards is not None else None
         yield replace(material, boards_m2=share)
+
+
+def _names(material: MaterialArea) -> tuple[str, str]:
+    return material_name(material), material.material_code
 
 
 def _of_solution(solution: Mapping[str, object], parts_m2: Decimal) -> dict[str, Any]:
@@ -104,7 +113,7 @@ def rounded(quantity: Decimal) -> Decimal:
 
 
 def material_name(material: MaterialArea) -> str:
-    return f"{material.material_code} {plain(material.thickness_mm)} mm"
+    return board_name(material.material_code, plain(material.thickness_mm))
 
 
 def price(figures: JobFigures, prices: Prices, *, basis: Basis) -> Amounts:

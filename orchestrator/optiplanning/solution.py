@@ -1,7 +1,7 @@
 """Reads OptiPlanning's solution XML as a stream, safely: the figures of the best solution, and for people all of them.
 
 A board is a `Pattern` element in its `Solution`, with `length` and `width` in millimetres, `boards` (how many are cut
-alike) and `material`. It holds `Part` and `Drop` elements with `x`, `y`, `length` and `width`; a part has a `name`.
+alike) and `material`; the built-in optimiser adds `color` and `thickness`. It holds `Part` and `Drop` elements with `x`, `y`, `length` and `width`; a part has a `name`.
 """
 
 import re
@@ -119,14 +119,27 @@ def part_name(part: Rectangle) -> str:
     return match[1] if match else part.name or "?"
 
 
+def board_name(material: str, thickness: str) -> str:
+    """Return what boards are priced by; a file of OptiPlanning has no thickness."""
+    return f"{material} {thickness} mm" if thickness else material
+
+
 @dataclass
 class CutPattern:
     length: float
     width: float
     boards: int = 1
     material: str = ""
+    color: str = ""
+    thickness: str = ""  # in millimetres
     parts: list[Rectangle] = field(default_factory=list)
     drops: list[Rectangle] = field(default_factory=list)
+    taken: tuple[tuple[str, str], ...] = ()  # code and place of the offcuts that it is cut from
+
+    @property
+    def board(self) -> str:
+        """Return which board to take, in words."""
+        return " · ".join(filter(None, (self.material, self.color, self.thickness and f"{self.thickness} mm")))
 
     @property
     def used(self) -> float:
@@ -138,12 +151,13 @@ class SolutionElement:
     """A Solution: the figures in its attributes, and what is in it."""
 
     figures: Figures
-    boards: dict[str, Decimal | None] = field(default_factory=dict)  # square metres by material; None if unknown
+    # Square metres by material, with its thickness if the file has it; None if unknown.
+    boards: dict[str, Decimal | None] = field(default_factory=dict)
     patterns: list[CutPattern] = field(default_factory=list)  # that are drawn
 
     def add_boards(self, pattern: AttributesImpl) -> None:
         """Add the boards of a pattern; one without a size makes the area of its material unknown."""
-        material = pattern.get("material", "")[:LONGEST_TEXT]
+        material = board_name(*(pattern.get(name, "")[:LONGEST_TEXT] for name in ("material", "thickness")))
         length, width = (pattern.get(side, "").strip().replace(",", ".") for side in ("length", "width"))
         number = pattern.get("boards", "").strip() or "1"
         before = self.boards.get(material, Decimal(0))
@@ -205,7 +219,8 @@ class SolutionHandler(ContentHandler):
             return None
         boards = attrs.get("boards", "").strip()
         number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1
-        patterns.append(CutPattern(length, width, number, attrs.get("material", "")[:LONGEST_TEXT]))
+        texts = {name: attrs.get(name, "")[:LONGEST_TEXT] for name in ("material", "color", "thickness")}
+        patterns.append(CutPattern(length, width, number, **texts))
         return patterns[-1]
 
     def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:

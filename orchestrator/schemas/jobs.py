@@ -168,6 +168,8 @@ class PlannedBoard(TypedDict):
     """Boards that are cut alike; `length` is along the grain."""
 
     material_code: str
+    color: str
+    thickness_mm: float
     length: float
     width: float
     boards: int

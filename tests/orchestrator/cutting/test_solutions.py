@@ -110,5 +110,5 @@ def test_a_plan_is_read_like_a_solution_of_optiplanning() -> None:
         "drops_m2": "2.6226",
         "time_s": "300",
         "drop_kinds": "1",
-        "boards_by_material": {"MAT-01": "17.64"},
+        "boards_by_material": {"MAT-01 18 mm": "17.64"},
     }
