@@ -72,8 +72,8 @@ class Command(BaseCommand):
         if os.environ["DJANGO_SETTINGS_MODULE"] == "config.settings.server":
             fewer = {"DJANGO_SETTINGS_MODULE": "config.runner.server_settings"}
             stack.own_variables |= {"runner": fewer, "simulator": fewer}
-        if settings.SMALL or not settings.FLOOR_IS_HERE or "orchestrator" in settings.APPS_OFF:
-            stack.left_out.append("runner")  # workers take the steps of cutting jobs, too
+        if not settings.FLOOR_IS_HERE or "orchestrator" in settings.APPS_OFF:
+            stack.left_out.append("runner")
         connection.close()
         return logins
 
