@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db.models import Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from kilit.lock.models import Event
 from kilit.problems import blockers
@@ -52,12 +53,18 @@ def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
 
 
 def _to_be_cut(job: Job) -> Blocker:
-    counts = {"cut": number(job.boards_cut), "boards": number(boards_of(job))}
+    boards = boards_of(job)
+    counts = {"cut": number(job.boards_cut), "boards": number(boards)}
     if job.boards_cut:
         return blockers.blocked(
             _("Boards cut so far: %(cut)s of %(boards)s. Record the others when they are cut.") % counts
         )
-    return blockers.blocked(_("The plan is ready: %(boards)s boards. Cut them, then record it here.") % counts)
+    ready = ngettext(
+        "The plan is ready: %(boards)s board. Cut it, then record it here.",
+        "The plan is ready: %(boards)s boards. Cut them, then record it here.",
+        boards,
+    )
+    return blockers.blocked(ready % counts)
 
 
 def _held_again(job: Job, timeline: list[Event]) -> Iterator[Blocker]:

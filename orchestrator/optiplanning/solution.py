@@ -5,7 +5,7 @@ alike) and `material`; the built-in optimiser adds `color` and `thickness`. It h
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,6 +19,7 @@ from xml.sax.xmlreader import AttributesImpl
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
+from django.conf import settings
 from django.db.models.functions import Length
 
 from orchestrator import sentences
@@ -59,6 +60,7 @@ SIZE = re.compile(r"[0-9]{1,5}([.,][0-9]{1,6})?", re.ASCII)
 NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
 
 Figures = dict[str, Any]
+Sides = tuple[float | None, float | None]  # of a board: length and width, None if unknown
 
 
 class InvalidSolution(ValueError):
@@ -154,6 +156,7 @@ class SolutionElement:
     # Square metres by material, with its thickness if the file has it; None if unknown.
     boards: dict[str, Decimal | None] = field(default_factory=dict)
     patterns: list[CutPattern] = field(default_factory=list)  # that are drawn
+    plates: Counter[Sides] = field(default_factory=Counter)  # boards of each size, also of patterns not drawn
 
     def add_boards(self, pattern: AttributesImpl) -> None:
         """Add the boards of a pattern; one without a size makes the area of its material unknown."""
@@ -188,7 +191,7 @@ class SolutionHandler(ContentHandler):
                 self._begin_solution(attrs)
             case "Pattern" if self.solution:
                 self.solution.add_boards(attrs)
-                self.pattern = self._pattern(attrs, self.solution.patterns)
+                self.pattern = self._pattern(attrs, self.solution)
             case "Part" | "Drop" as kind if self.pattern:
                 self._place(kind, attrs, self.pattern)
 
@@ -210,15 +213,16 @@ class SolutionHandler(ContentHandler):
         if self.best is None and attrs.get("best", "").strip().lower() in ("1", "true"):
             self.best = self.solution
 
-    def _pattern(self, attrs: AttributesImpl, patterns: list[CutPattern]) -> CutPattern | None:
-        length, width = _size(attrs, "length"), _size(attrs, "width")
+    def _pattern(self, attrs: AttributesImpl, solution: SolutionElement) -> CutPattern | None:
+        length, width, patterns = _size(attrs, "length"), _size(attrs, "width"), solution.patterns
+        boards = attrs.get("boards", "").strip()
+        number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1
+        solution.plates[length, width] += number
         if not length or not width:
             return None
         if len(patterns) >= self.most_patterns or self.pieces >= self.most_pieces:
             self.is_cut_short = True
             return None
-        boards = attrs.get("boards", "").strip()
-        number = int(boards) if boards.isascii() and boards.isdigit() and len(boards) < 6 else 1
         texts = {name: attrs.get(name, "")[:LONGEST_TEXT] for name in ("material", "color", "thickness")}
         patterns.append(CutPattern(length, width, number, **texts))
         return patterns[-1]
@@ -280,6 +284,7 @@ class CuttingPlan:
     rejected: list[Figures]
     patterns: list[CutPattern]
     is_cut_short: bool  # the solution has more patterns than are drawn
+    plates: Counter[Sides] = field(default_factory=Counter)
 
 
 @lru_cache(maxsize=64)
@@ -291,6 +296,13 @@ def plan_of(pk: int, sha256: str) -> CuttingPlan | None:
 def whole_plan_of(pk: int, sha256: str) -> CuttingPlan | None:
     """Return the plan with boards and pieces that are not shown; it may be large, so it is not kept."""
     return _read_stored(pk, sha256, SolutionHandler(most_patterns=MOST_PLANNED, most_pieces=MOST_PLANNED))
+
+
+@lru_cache(maxsize=64)
+def plates_of(pk: int, sha256: str) -> Counter[Sides]:
+    """Return how many boards of each size a stored file has, however large it is; empty if it does not say."""
+    plan = _read_stored(pk, sha256, SolutionHandler(most_patterns=0), biggest=settings.XML_MAX_MB * 1024**2)
+    return plan.plates if plan else Counter()
 
 
 def whole_patterns_of(job: Job) -> list[CutPattern]:
@@ -307,8 +319,10 @@ def whole_patterns_of(job: Job) -> list[CutPattern]:
     ]
 
 
-def _read_stored(pk: int, sha256: str, handler: SolutionHandler) -> CuttingPlan | None:
-    stored = SolutionFile.objects.annotate(size=Length("content")).filter(pk=pk, sha256=sha256, size__lte=BIGGEST_DRAWN)
+def _read_stored(
+    pk: int, sha256: str, handler: SolutionHandler, *, biggest: int = BIGGEST_DRAWN
+) -> CuttingPlan | None:
+    stored = SolutionFile.objects.annotate(size=Length("content")).filter(pk=pk, sha256=sha256, size__lte=biggest)
     content = stored.values_list("content", flat=True).first()
     return read_plan(bytes(content), handler) if content is not None else None
 
@@ -325,6 +339,7 @@ def read_plan(content: bytes, handler: SolutionHandler | None = None) -> Cutting
         [solution.figures for solution in handler.solutions if solution is not chosen],
         chosen.patterns if chosen else [],
         is_cut_short=handler.is_cut_short,
+        plates=chosen.plates if chosen else Counter(),
     )
 
 

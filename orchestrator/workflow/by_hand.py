@@ -16,7 +16,7 @@ from orchestrator import sentences
 from orchestrator.errors import Code
 from orchestrator.figures.job_figures import figures_json
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import plan_of
+from orchestrator.optiplanning.solution import plates_of
 from orchestrator.states import JobState
 from orchestrator.workflow.decisions import JobOperation, deciding, find, refusal
 
@@ -51,10 +51,9 @@ def cut_by_hand(pk: UUID, *, by: str = "", at: datetime | str | None = None, boa
 
 
 def boards_of(job: Job) -> int:
-    """Return how many boards a job has; a plan that does not tell its boards counts as one."""
-    plans = [plan_of(*file) for file in job.solution_files.values_list("pk", "sha256")]
-    whole = all(plan and plan.patterns and not plan.is_cut_short for plan in plans)
-    return sum(pattern.boards for plan in plans if plan for pattern in plan.patterns) if plans and whole else 1
+    """Return how many boards a job has; a file that does not name its boards counts as one."""
+    files = job.solution_files.values_list("pk", "sha256")
+    return sum(plates_of(*file).total() or 1 for file in files) or 1
 
 
 def moment_of_cutting(job: Job, at: datetime | str | None) -> datetime | None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import plan_of
+from orchestrator.optiplanning.solution import plates_of
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.saws import Boards, has_folder, saw_for
@@ -48,5 +48,6 @@ def boards_of(job: Job, rules: Rules) -> Boards:
 
 def _planned(job: Job) -> Iterator[tuple[Decimal, Decimal]]:
     for file in job.solution_files.values_list("pk", "sha256"):
-        if plan := plan_of(*file):
-            yield from ((Decimal(str(each.length)), Decimal(str(each.width))) for each in plan.patterns)
+        for length, width in plates_of(*file):
+            if length and width:
+                yield Decimal(str(length)), Decimal(str(width))

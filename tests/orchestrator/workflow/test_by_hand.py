@@ -13,13 +13,15 @@ from kilit.lock.models import Event
 from orchestrator.figures.export import export_lines
 from orchestrator.folders import Folders
 from orchestrator.models import Job
+from orchestrator.optiplanning import solution
 from orchestrator.workflow import decisions
-from orchestrator.workflow.by_hand import cut_by_hand
+from orchestrator.workflow.by_hand import boards_of, cut_by_hand
 from orchestrator.workflow.runner import tick
 from tests.support.api import Api
 from tests.support.cutting_jobs import CUTTING_JOBS, GOVDE, error, make_job, page_of
 from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import due_again, player, work_until
+from tests.support.stock import RULES, in_state, kind_of_board, plan_quickly
 
 pytestmark = pytest.mark.django_db
 # On several boards: each takes a plate.
@@ -110,6 +112,7 @@ def test_boards_are_recorded_as_they_are_cut(ready, api) -> None:
         {"boards": 0},
         {"boards": -1},
         {"boards": "x"},
+        {"boards": True},
         {"by": "x" * 101},
         {"at": "2031-01-01T00:00:00Z"},
         {"at": "2020-01-01T00:00:00Z"},
@@ -245,6 +248,42 @@ def test_the_page_says_what_to_do_and_the_form_records_it(ready, make_person) ->
     ready.refresh_from_db()
     assert (ready.status, ready.cut_by, ready.boards_cut) == ("DONE", "Mehmet", 3)
     assert "Done: cut by hand." in page_of(operator, ready).text
+
+
+def test_a_plan_with_more_patterns_than_are_drawn_ends_with_its_last_board(shop, rules_file, api, monkeypatch) -> None:
+    rules_file.write_text(RULES)
+    plan_quickly(monkeypatch)
+    kind = kind_of_board(70)
+    parts = [{**LARGE, "id": f"p{n}", "length_cm": 200 + n / 10, "quantity": 1} for n in range(70)]
+    job = work_until(make_job(opti_mode="D", parts=parts), "XML_READY")
+
+    begun = api.post(f"jobs/{job.pk}/cut-by-hand", {"boards": 1}).json()["job"]
+    last = api.post(f"jobs/{job.pk}/cut-by-hand").json()["job"]
+
+    assert (begun["state"], last["state"]) == ("DELIVERED", "DONE")
+    assert last["boards_cut"] == job.planning["boards"] == 70
+    assert in_state(board=kind) == {"USED": 70}
+
+
+@pytest.mark.parametrize("more", ["pieces", "bytes"])
+def test_boards_of_a_file_are_counted_however_much_is_on_them(ready, more, monkeypatch) -> None:
+    part = '<Part name="g1" x="0" y="0" length="9" width="9"/>'
+    pattern = f'<Pattern length="2800" width="2100" boards="149">{part * 1_100}</Pattern>'
+    content = f'<Solution best="1">{pattern * 3}<Pattern boards="1" length="?"/></Solution>'.encode()
+    monkeypatch.setattr(solution, "BIGGEST_DRAWN", 1_000 if more == "bytes" else 10**6)
+    ready.solution_files.update(content=content, sha256=more * 10)
+
+    boards = boards_of(ready)
+
+    assert boards == 448
+
+
+def test_one_board_is_not_called_boards(shop, make_person) -> None:
+    job = planned(shop, parts=[{**LARGE, "quantity": 1}])
+
+    page = page_of(make_person(), job).text
+
+    assert "The plan is ready: 1 board. Cut it, then record it here." in page
 
 
 def test_several_jobs_are_recorded_at_once(shop, make_person) -> None:

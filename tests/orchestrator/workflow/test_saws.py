@@ -16,7 +16,7 @@ from kilit.sentences import english
 from orchestrator.errors import Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.models import Job
-from orchestrator.planning.rules import InvalidRules, read_new_rules, read_rules
+from orchestrator.planning.rules import InvalidRules, current_rules, read_new_rules, read_rules
 from orchestrator.saw import delivery, saw_handover
 from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.workflow import decisions, saws, steps
@@ -107,6 +107,17 @@ def test_the_first_saw_that_fits_takes_a_job_in_its_own_folder(shop) -> None:
     assert (files("Small"), files("Large")) == (small.delivery_names, large.delivery_names)
     messages = map(english, Event.objects.of(large).values_list("message", flat=True))
     assert "The solution was checked. It goes to Large." in messages
+
+
+def test_a_large_board_beyond_those_that_are_drawn_decides_which_saw_takes_it(shop) -> None:
+    job = checked(**FITS_SMALL)
+    small, large = (f'<Pattern length="{length}" width="1830" boards="1"/>' for length in (2440, 2800))
+    content = f'<Solution best="1">{small * 60}{large}</Solution>'.encode()
+    job.solution_files.update(content=content, sha256="1" * 64)
+
+    sides = saws.boards_of(job, current_rules()).sides
+
+    assert sides[0] == 2800
 
 
 def test_people_cut_what_is_for_a_saw_that_they_feed(shop) -> None:
