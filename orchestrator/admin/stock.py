@@ -10,7 +10,8 @@ from uuid import UUID
 import segno
 from django import forms
 from django.contrib import admin, messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db import IntegrityError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.formats import number_format
@@ -28,6 +29,7 @@ from kilit.console.lists.fields import text_field
 from kilit.console.lists.listing import ListAdmin, ListPage, ReadOnlyAdmin, RowList, RowPage
 from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
+from kilit.lock.identity import uuid7
 from kilit.lock.models import Event
 from kilit.problems.registry import with_number
 from orchestrator.admin.columns import JOBS_MENU
@@ -101,10 +103,9 @@ class NumberChange:
     title: StrOrPromise
     label: StrOrPromise
     needs_reason: bool = False
-    counts: bool = False
 
 
-COUNT = NumberChange(gettext_lazy("Count"), gettext_lazy("So many there are"), counts=True)
+COUNT = NumberChange(gettext_lazy("Count"), gettext_lazy("So many there are"))
 RECEIVE = NumberChange(gettext_lazy("Boards came"), gettext_lazy("So many came"))
 TAKE_OUT = NumberChange(gettext_lazy("Take out"), gettext_lazy("So many are gone"), needs_reason=True)
 
@@ -116,7 +117,9 @@ class NumberForm(ReasonForm):
     number = forms.IntegerField(
         min_value=0, max_value=MOST_AT_ONCE, widget=UnfoldAdminIntegerFieldWidget(attrs={"inputmode": "numeric"})
     )
-    expected = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    expected = forms.IntegerField(
+        required=False, widget=forms.HiddenInput
+    )  # so that a form that is sent twice counts once
 
     field_order = ("number", "reason", "expected")
 
@@ -148,14 +151,14 @@ def say_number(
 
 
 def _said(change: NumberChange, kind: BoardKind, said: dict[str, Any]) -> str:
-    boards = said["number"]
+    boards, expected = said["number"], said["expected"] or 0
     if change is RECEIVE:
-        stock.receive(kind, boards)
+        stock.receive(kind, boards, expected=expected)
         return with_number(CAME, boards)
     if change is TAKE_OUT:
-        stock.take_out(kind, boards)
+        stock.take_out(kind, boards, expected=expected)
         return with_number(TAKEN, boards)
-    more = stock.count(kind, boards, expected=said["expected"] or 0)
+    more = stock.count(kind, boards, expected=expected)
     if not more:
         return _("Counted %(number)s, as expected.") % {"number": number(boards)}
     return _("Counted %(number)s: %(difference)s than expected.") % {
@@ -231,6 +234,10 @@ class BoardKindAdmin(StockAdmin):
 
 
 # Offcuts
+
+
+class OffcutForm(forms.ModelForm):  # type: ignore[type-arg]
+    new_id = forms.UUIDField(initial=uuid7, widget=forms.HiddenInput)  # so that a form that is sent twice adds one
 
 
 class PlaceForm(forms.Form):
@@ -339,13 +346,28 @@ class StockItemAdmin(StockAdmin, ReadOnlyAdmin):
         column("of_job", gettext_lazy("job"), lambda item: item.job.order_id if item.job else ""),
         age,
     ]
-    fields = (*IDENTITY, "place")
+    form = OffcutForm
+    fields = (*IDENTITY, "place", "new_id")
     list_pages = {"job_labels": ListPage(job_labels, route="labels/<uuid:job_id>")}
     row_pages = {
         **{verb: RowPage(partial(move_item, verb), "operate") for verb in MOVES},
         "place": RowPage(place_item, "operate"),
         "label": RowPage(item_label),
     }
+
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        try:
+            response: HttpResponse = super().add_view(request, *args, **options)
+        except IntegrityError:
+            if not StockItem.objects.filter(pk=request.POST.get("new_id")).exists():
+                raise
+            messages.info(request, _("This offcut is in stock already: the form was sent twice."))
+            return HttpResponseRedirect(self.address("changelist"))
+        return response
+
+    def save_model(self, request: HttpRequest, obj: StockItem, form: Any, change: bool) -> None:
+        obj.pk = form.cleaned_data["new_id"]
+        obj.save()
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         item = find_object(self, request, object_id)

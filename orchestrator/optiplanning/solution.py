@@ -319,9 +319,7 @@ def whole_patterns_of(job: Job) -> list[CutPattern]:
     ]
 
 
-def _read_stored(
-    pk: int, sha256: str, handler: SolutionHandler, *, biggest: int = BIGGEST_DRAWN
-) -> CuttingPlan | None:
+def _read_stored(pk: int, sha256: str, handler: SolutionHandler, *, biggest: int = BIGGEST_DRAWN) -> CuttingPlan | None:
     stored = SolutionFile.objects.annotate(size=Length("content")).filter(pk=pk, sha256=sha256, size__lte=biggest)
     content = stored.values_list("content", flat=True).first()
     return read_plan(bytes(content), handler) if content is not None else None

@@ -54,7 +54,9 @@ class BoardsCut(DecisionReason):
 
     by: Annotated[str, text(100)] | None = None
     at: Moment | None = None
-    boards: Annotated[int, Field(ge=1, strict=True, description="How many so far; the job is DONE with the last.")] | None = None
+    boards: (
+        Annotated[int, Field(ge=1, strict=True, description="How many so far; the job is DONE with the last.")] | None
+    ) = None
 
     examples = {"the first two boards": {"by": "Mehmet", "boards": 2}}
 

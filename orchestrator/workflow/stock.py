@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from kilit.lock.audit import current_context, for_reason
 from orchestrator import sentences
 from orchestrator.models import BoardKind, Job, StockItem
-from orchestrator.models.stock import IDENTITY
+from orchestrator.models.stock import IDENTITY, StockQuerySet
 from orchestrator.states import JobState, StockState
 
 MOST_AT_ONCE = 2_000
@@ -17,16 +17,41 @@ class StockRefused(Exception):
     """Why the store cannot be changed like this, in the reader's language."""
 
 
-def receive(kind: BoardKind, number: int) -> None:
-    """Add boards."""
+@transaction.atomic
+def receive(kind: BoardKind, number: int, *, expected: int) -> None:
+    """Add boards, if there are as many as whoever adds them saw."""
+    _hold_expected(kind, expected)
+    _add(kind, number)
+
+
+@transaction.atomic
+def take_out(kind: BoardKind, number: int, *, expected: int) -> None:
+    """Take boards out that no job has, if there are as many as whoever takes them saw."""
+    _hold_expected(kind, expected)
+    _remove(kind, number)
+
+
+def _hold_expected(kind: BoardKind, expected: int) -> StockQuerySet:
+    """Lock the boards of a kind; StockRefused if their number changed since a person saw it, as by this form."""
+    BoardKind.objects.select_for_update().get(pk=kind.pk)  # no others come meanwhile
+    boards = StockItem.objects.filter(board=kind).on_hand()
+    boards.lock_in_order()
+    if (on_hand := boards.count()) != expected:
+        text = _(
+            "There are %(number)s now, not %(expected)s: boards came or were cut meanwhile, or this was sent already."
+            " Nothing was saved. Look, then save again."
+        )
+        raise StockRefused(text % {"number": on_hand, "expected": expected})
+    return boards
+
+
+def _add(kind: BoardKind, number: int) -> None:
     values = {name: getattr(kind, name) for name in (*IDENTITY, "place")}
     with for_reason(current_context().reason or sentences.BOARDS_CAME):
         StockItem.objects.bulk_create(StockItem(board=kind, **values) for _number in range(number))
 
 
-@transaction.atomic
-def take_out(kind: BoardKind, number: int) -> None:
-    """Take boards out that no job has."""
+def _remove(kind: BoardKind, number: int) -> None:
     taken = StockItem.objects.filter(board=kind).take("take_out", limit=number, order=("id",)) if number else []
     if len(taken) < number:
         text = _("Only %(available)s of these boards are available; jobs have the others.")
@@ -55,23 +80,14 @@ def release(item: StockItem) -> None:
 
 @transaction.atomic
 def count(kind: BoardKind, number: int, *, expected: int) -> int:
-    """Make the number of boards on hand what was counted, and return by how many it differs from what was expected.
-
-    Who counts saw the expected number. If boards came or were cut meanwhile, it has to be counted again.
-    """
-    BoardKind.objects.select_for_update().get(pk=kind.pk)  # no others come meanwhile
-    boards = StockItem.objects.filter(board=kind).on_hand()
-    boards.lock_in_order()
-    if (on_hand := boards.count()) != expected:
-        text = _("There are %(number)s now, not %(expected)s: boards came or were cut meanwhile. Count them again.")
-        raise StockRefused(text % {"number": on_hand, "expected": expected})
-    reserved = boards.filter(status=StockState.RESERVED).count()
+    """Make the number of boards on hand what was counted, and return by how many it differs from what was expected."""
+    reserved = _hold_expected(kind, expected).filter(status=StockState.RESERVED).count()
     if number < reserved:
         text = _("Jobs have reserved %(reserved)s of these boards. Cancel one of the jobs, or count again.")
         raise StockRefused(text % {"reserved": reserved})
     with for_reason(current_context().reason or sentences.COUNTED % {"number": number, "expected": expected}):
-        if number > on_hand:
-            receive(kind, number - on_hand)
+        if number > expected:
+            _add(kind, number - expected)
         else:
-            take_out(kind, on_hand - number)
-    return number - on_hand
+            _remove(kind, expected - number)
+    return number - expected

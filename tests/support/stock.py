@@ -26,8 +26,12 @@ def kind_of_board(number: int = 0, **columns: Any) -> BoardKind:
     """Make a kind of board as the rules' default plate is, and so many boards."""
     sizes = {"length_mm": 2800, "width_mm": 2100}
     kind = BoardKind.objects.get(pk=BoardKind.objects.create(**{**MATERIAL, **sizes, **columns}).pk)
-    stock.receive(kind, number)
+    stock.receive(kind, number, expected=0)
     return kind
+
+
+def on_hand(kind: BoardKind) -> int:
+    return StockItem.objects.filter(board=kind).on_hand().count()
 
 
 def offcut(length: float = 1300, width: float = 500, **columns: Any) -> StockItem:

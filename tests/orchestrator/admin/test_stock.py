@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from kilit.lock.identity import uuid7
 from kilit.lock.models import Activity, Event
 from orchestrator.models import BoardKind, Job, StockItem
 from orchestrator.problems import low_stock
@@ -19,6 +20,7 @@ from tests.support.stock import (
     in_state,
     kind_of_board,
     offcut,
+    on_hand,
     ordered,
     plan_quickly,
     stock_adds_up,
@@ -42,7 +44,14 @@ def operator(make_person) -> Client:
 
 
 def said(client: Client, kind: BoardKind, page: str, number: object, **more: object) -> Any:
-    return client.post(f"{BOARDS}{kind.pk}/{page}/", {"number": number, "reason": "", **more}, follow=True)
+    """Send the form as its page has it, or as an older page had it."""
+    sent = {"number": number, "reason": "", "expected": on_hand(kind), **more}
+    return client.post(f"{BOARDS}{kind.pk}/{page}/", sent, follow=True)
+
+
+def adds_offcut(client: Client, **more: object) -> Any:
+    sent = {**MATERIAL, "length_mm": "900", "width_mm": "400", "place": "R2", "new_id": uuid7(), **more}
+    return client.post(f"{OFFCUTS}add/", sent, follow=True)
 
 
 def test_a_shop_without_a_store_sees_nothing_of_it(make_person, rules_file) -> None:
@@ -82,6 +91,46 @@ def test_an_operator_adds_a_kind_and_its_boards_and_counts_them(operator) -> Non
 
 
 @pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("page", "there"), [("receive", {"AVAILABLE": 15}), ("take-out", {"AVAILABLE": 5, "SCRAPPED": 5})]
+)
+def test_a_number_that_is_sent_twice_counts_once(operator, page, there) -> None:
+    kind = kind_of_board(10)
+    form = operator.get(f"{BOARDS}{kind.pk}/{page}/").text
+    assert 'name="expected" value="10"' in form
+
+    said(operator, kind, page, 5, expected=10, reason="sold")
+    again = said(operator, kind, page, 5, expected=10, reason="sold")
+
+    assert f"There are {there['AVAILABLE']} now, not 10: " in again.text
+    assert f'name="expected" value="{there["AVAILABLE"]}"' in again.text
+    assert in_state(board=kind) == there
+
+
+@pytest.mark.usefixtures("shop")
+def test_boards_that_are_received_by_many_at_once_are_received_once(transactional_db, operator, in_threads) -> None:
+    kind = kind_of_board(1)
+
+    in_threads(lambda _: said(operator, kind, "receive", 5, expected=1), count=4)
+
+    assert in_state(board=kind) == {"AVAILABLE": 6}
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_offcut_that_is_sent_twice_is_added_once(operator) -> None:
+    assert 'name="new_id" value="' in operator.get(f"{OFFCUTS}add/").text
+    new_id = uuid7()
+
+    adds_offcut(operator, new_id=new_id)
+    again = adds_offcut(operator, new_id=new_id)
+    without = adds_offcut(operator, new_id="x")
+
+    assert "This offcut is in stock already" in again.text
+    assert without.status_code == 200
+    assert [item.pk for item in StockItem.objects.all()] == [new_id]
+
+
+@pytest.mark.usefixtures("shop")
 def test_numbers_that_cannot_be_are_refused(operator) -> None:
     kind = kind_of_board(1)
 
@@ -107,7 +156,7 @@ def test_a_viewer_looks_and_changes_nothing(make_person) -> None:
 
 @pytest.mark.usefixtures("shop")
 def test_an_offcut_is_taken_out_and_put_back_with_a_reason(operator) -> None:
-    operator.post(f"{OFFCUTS}add/", {**MATERIAL, "length_mm": "900", "width_mm": "400", "place": "R2"})
+    adds_offcut(operator)
     item = StockItem.objects.get()
     page = f"{OFFCUTS}{item.pk}/"
 

@@ -12,7 +12,7 @@ from simulators.optiplanning.play import BOARD
 from tests.support.cutting_handover import rejected, solved_job, with_the_saw
 from tests.support.cutting_rules import SHIPPED
 from tests.support.cutting_runs import due_again, player, work_until
-from tests.support.stock import in_state, kind_of_board, offcut, stock_adds_up
+from tests.support.stock import in_state, kind_of_board, offcut, on_hand, stock_adds_up
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once", "customer", "shop")]
 SIZE = {"length_mm": max(BOARD), "width_mm": min(BOARD)}
@@ -52,7 +52,7 @@ def test_what_the_saw_refused_is_given_back_and_reserved_again_by_the_retry(floo
     due_again(job)
     work_until(job, "XML_READY")
     assert in_state(board=kind) == ({"RESERVED": 1} if number else {})
-    stock.receive(kind, 1)
+    stock.receive(kind, 1, expected=on_hand(kind))
     work_until(job, "DONE", machines=player(floor, only="saw"))
 
     assert in_state(board=kind) == {**({"AVAILABLE": 1} if number else {}), "USED": 1}

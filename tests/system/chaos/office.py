@@ -108,9 +108,9 @@ def keep_the_store(rng: random.Random, _: Any) -> None:
     gone = StockItem.objects.filter(status__in=["SCRAPPED", "USED"]).order_by("?").first()
     match rng.choice(["receive", "take out", "count", "undo"]):
         case "receive":
-            stock.receive(kind, rng.randint(1, 3))
+            stock.receive(kind, rng.randint(1, 3), expected=on_hand)
         case "take out":
-            stock.take_out(kind, 1)
+            stock.take_out(kind, 1, expected=on_hand)
         case "count":
             stock.count(kind, max(0, on_hand + rng.choice([-1, 1])), expected=on_hand)
         case "undo" if gone:
