@@ -35,8 +35,8 @@ from orchestrator.drafts.typed import SHEET_FAULTS, DraftFault, InvalidDraft, Ty
 from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import compute
 from orchestrator.models import Customer, Job, OrderDraft
-from orchestrator.orders.enqueue import similar_jobs
-from orchestrator.orders.order import canonical, payload_hash
+from orchestrator.orders.enqueue import same_order, similar_jobs
+from orchestrator.orders.order import canonical
 from orchestrator.planning.plan import missing_rules
 from orchestrator.planning.rules import valid_rules
 from orchestrator.planning.saws import Boards, saw_for
@@ -65,8 +65,8 @@ class OrderCheck:
             self.order = self.typed.check(rules)
             self.facts = self._facts(self.order, rules)
             self.notes = self._notes(self.order, rules)
-            sheet = draft.file_sha256 if draft else ""
-            self.similar = [_job_link(job) for job in similar_jobs(self.order, sheet=sheet)]
+            sheet, is_given = draft.file_sha256 if draft else "", self.typed.mode_is_given
+            self.similar = [_job_link(job) for job in similar_jobs(self.order, mode_is_given=is_given, sheet=sheet)]
         except InvalidDraft as invalid:
             self.faults, self.beyond = invalid.faults, invalid.beyond
 
@@ -114,8 +114,7 @@ class OrderCheck:
     def _notes(self, order: Order, rules: Rules) -> list[object]:
         """Return what will keep the job waiting, and whether it exists already."""
         notes: list[object] = []
-        existing = Job.objects.filter(payload_hash=payload_hash(canonical(order))).first()
-        if existing:
+        if existing := same_order(order, mode_is_given=self.typed.mode_is_given).first():
             notes.append(link(job_page(existing.pk), _("This order exists already.")))
         if not Customer.objects.filter(phone=order.customer_phone).exists():
             notes.append(_("No customer has this phone number: the job will wait until the customer is added."))
@@ -248,7 +247,7 @@ class OrderDraftAdmin(ReadOnlyAdmin):
             if rules is None:
                 messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
             elif "similar_checked" not in request.POST and OrderCheck(draft.content, rules, draft).similar:
-                text = _("Not sent yet: a job has the same parts or sheet. Look at it, then confirm.")
+                text = _("Not sent yet: a job has the same parts, sheet or number. Look at it, then confirm.")
                 messages.warning(request, text)
             else:
                 job, is_known = send_draft(draft.pk, rules)

@@ -56,7 +56,8 @@ class ImportView(CuttingView):
         """Send an order as a sheet.
 
         The template or a customer's list, as XLSX or CSV. `faults` name the cells. The same order is the same job, as
-        with `POST /jobs`; the file is kept with it. `similar_to` names jobs with the same parts or from the same file.
+        with `POST /jobs`; the file is kept with it. `similar_to` names jobs with the same parts, from the same
+        file, or with the same order id and phone.
         """
         fields = cast("dict[str, object]", request.data)  # the parser returns nothing else
         form = OrderImport.read({name: value for name, value in fields.items() if value != ""})
@@ -65,7 +66,9 @@ class ImportView(CuttingView):
         sheet = _read(form, content, rules)
         try:
             order = read_order(sheet.order, default_mode=rules.opti_mode_default)
-            similar = similar_jobs(order, sheet=hashlib.sha256(content).hexdigest())
+            similar = similar_jobs(
+                order, mode_is_given="opti_mode" in sheet.order, sheet=hashlib.sha256(content).hexdigest()
+            )
             if form.dry_run:
                 refuse_uncuttable(order, rules)
                 sources = [asdict(source) for source in sheet.sources]

@@ -77,13 +77,14 @@ class JobsView(CuttingView):
         """Send an order.
 
         Sending the same order again returns the same job; to have it cut again, send a new `revision`. A part that is
-        larger than the plate is an error. `similar_to` names jobs with the same parts under another name.
+        larger than the plate is an error. `similar_to` names jobs that this one may repeat: with the same parts under
+        another name or in another mode, or with the same order id and phone.
         """
         rules = decisions.require_rules()
         order = read_order(request.data, default_mode=rules.opti_mode_default)
         body = cast("dict[str, object]", request.data)  # read_order has rejected anything else
         is_given = body.get("opti_mode") is not None
-        similar = similar_jobs(order)
+        similar = similar_jobs(order, mode_is_given=is_given)
         job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_uncuttable, rules=rules))
         return job_stored(job, similar, is_known=is_known)
 

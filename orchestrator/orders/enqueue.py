@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from kilit.lock.audit import for_reason
 from kilit.lock.inserts import insert_or_find
@@ -32,25 +33,32 @@ def parts_digest(payload: Mapping[str, Any]) -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def similar_jobs(order: Order, *, sheet: str = "") -> list[Job]:
-    """Return the newest jobs with the same parts, or from the sheet with this sha256.
-
-    Nothing for an order that exists already, which becomes no second job. A cancelled job is not cut, and a revision is
-    a second cut on purpose.
-    """
+def same_order(order: Order, *, mode_is_given: bool) -> JobQuerySet:
+    """Keep the job that an order is already. Without a mode it is the same order, also if the default has changed."""
     payload = canonical(order)
-    if Job.objects.filter(payload_hash__in=[payload_hash(payload | {"opti_mode": mode}) for mode in Mode]).exists():
+    modes = [Mode(order.opti_mode)] if mode_is_given else [*Mode]
+    return Job.objects.filter(payload_hash__in=[payload_hash(payload | {"opti_mode": mode}) for mode in modes])
+
+
+def similar_jobs(order: Order, *, mode_is_given: bool = True, sheet: str = "") -> list[Job]:
+    """Return the newest jobs with the same parts, the same number, or from the sheet with this sha256.
+
+    So the same order in another mode, and a changed list with an old number. Nothing for an order that exists already,
+    which becomes no second job. A cancelled job is not cut, and a revision is a second cut on purpose.
+    """
+    if same_order(order, mode_is_given=mode_is_given).exists():
         return []
-    same_parts = Job.objects.filter(parts_digest=parts_digest(payload))
+    same_parts = Job.objects.filter(parts_digest=parts_digest(canonical(order)))
     same_sheet = Job.objects.filter(pk__in=OrderFile.objects.filter(sha256=sheet or None).values("job"))
-    jobs = {job.pk: job for rows in (same_parts, same_sheet) for job in _newest(rows, order)}
+    same_number = Job.objects.filter(order_id=order.order_id, customer_phone=order.customer_phone)
+    jobs = {job.pk: job for rows in (same_parts, same_sheet, same_number) for job in _newest(rows, order)}
     return sorted(jobs.values(), key=lambda job: job.pk, reverse=True)[:MOST_NAMED]
 
 
 def _newest(rows: JobQuerySet, order: Order) -> list[Job]:
     rows = rows.exclude(error_code=Code.CANCELLED)
     if order.revision:
-        rows = rows.exclude(order_id=order.order_id)
+        rows = rows.exclude(~Q(revision=order.revision), order_id=order.order_id)
     return list(rows.only("order_id", "created_at").order_by("-id")[:MOST_NAMED])
 
 
@@ -81,9 +89,7 @@ def enqueue(
         saw_is_chosen=bool(order.saw),
     )
     with transaction.atomic():
-        # An order without a mode is the same order even if the default mode has changed since.
-        hashes = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
-        stored, is_new = Job.objects.filter(payload_hash__in=hashes).order_by("created_at").first(), False
+        stored, is_new = same_order(order, mode_is_given=mode_is_given).order_by("created_at").first(), False
         if stored is None:
             with for_reason(_summary(job)):
                 stored, is_new = insert_or_find(job, Job.objects.filter(payload_hash=job.payload_hash))

@@ -205,7 +205,10 @@ class JobStored(TypedDict):
     deduplicated: bool
     similar_to: Annotated[
         list[SimilarJob],
-        Field(description="Other jobs with the same parts or from the same sheet, the newest five: is it sent twice?"),
+        Field(
+            description="Other jobs with the same parts, from the same sheet, or with the same order id and phone, the "
+            "newest five: is it sent twice?"
+        ),
     ]
 
 
@@ -315,5 +318,5 @@ class ImportPreview(TypedDict):
     cells: Annotated[dict[str, str], Field(description="By path: `parts.0.length_cm` is from B7.")]
     sources: list[OrderSource]
     similar_to: Annotated[
-        list[SimilarJob], Field(description="Jobs with the same parts or from the same sheet, the newest five.")
+        list[SimilarJob], Field(description="Jobs that the order may repeat, the newest five; see `JobStored`.")
     ]

@@ -1,4 +1,4 @@
-"""The template of our own layout, as XLSX and CSV; both can be imported as they are, once the example is replaced."""
+"""The template of our own layout, as XLSX and CSV: empty fields of the order, and an example of parts to replace."""
 
 from collections.abc import Iterator
 from io import BytesIO
@@ -9,13 +9,14 @@ from orchestrator.sheets.headings import COLUMNS
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 SHEET = "Sipariş"
 # English after Turkish: both are recognised, alone or together.
+# Without values: an example that somebody leaves in would decide over an order. What is empty, the rules decide.
 HEAD = (
-    ("Sipariş no / Order id", "S-1001"),
-    ("Müşteri telefonu / Customer phone", "0555 123 45 67"),
-    ("Müşteri / Customer", "Ayşe Yılmaz"),
-    ("Mod / Mode", "C"),
-    ("Plaka / Plate", "2100*2800"),
-    ("Termin / Due date", None),
+    "Sipariş no / Order id",
+    "Müşteri telefonu / Customer phone",
+    "Müşteri / Customer",
+    "Mod / Mode",
+    "Plaka / Plate",
+    "Termin / Due date",
 )
 HEADINGS = {
     "id": "Parça no / Part id",
@@ -42,7 +43,7 @@ WIDTH = 18
 
 
 def template_rows() -> Iterator[tuple[object, ...]]:
-    yield from HEAD
+    yield from ((label, None) for label in HEAD)
     yield ()
     yield tuple(HEADINGS[name] for name in COLUMNS)
     yield from EXAMPLES

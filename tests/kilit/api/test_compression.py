@@ -16,6 +16,7 @@ from ociqueue.models import Conversion
 from orchestrator.models import Job
 from orchestrator.sheets.template import template_csv
 from tests.support.conversions import YESTERDAY
+from tests.support.cutting_jobs import PHONE
 
 MEGABYTE = 1024**2
 JSON = "application/json"
@@ -118,7 +119,7 @@ def test_a_form_with_a_file_is_read_in_gzip_within_the_same_limit(api) -> None:
     def form(content: bytes) -> bytes:
         file = io.BytesIO(content)
         file.name = "order.csv"
-        return gzip.compress(encode_multipart(BOUNDARY, {"file": file, "dry_run": "true"}))
+        return gzip.compress(encode_multipart(BOUNDARY, {"file": file, "dry_run": "true", "customer_phone": PHONE}))
 
     answer = post("/jobs/import", form(template_csv()), api.headers["x-api-key"], content_type=MULTIPART_CONTENT)
     bomb = post(

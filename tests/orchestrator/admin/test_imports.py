@@ -170,7 +170,7 @@ def sheet_of(content: bytes) -> bytes:
         return parts.read("xl/worksheets/sheet1.xml")
 
 
-def test_the_template_is_offered_and_can_be_imported(make_person) -> None:
+def test_the_template_is_offered_and_only_its_customer_is_missing(make_person) -> None:
     operator = make_person()
     assert TEMPLATE in operator.get(IMPORT).text
     content = operator.get(TEMPLATE).content
@@ -178,8 +178,8 @@ def test_the_template_is_offered_and_can_be_imported(make_person) -> None:
 
     page = upload(operator, content, "template.xlsx")
 
-    assert (page.context["check"].faults, page.context["form"]["unit"].value()) == ([], "cm")
-    assert "Ready to send" in page.text
+    assert [fault.field for fault in page.context["check"].faults] == ["customer_phone"]
+    assert page.context["form"]["unit"].value() == "cm"
 
 
 SHEETS = {

@@ -19,8 +19,10 @@ pytestmark = pytest.mark.django_db
         {"order_id": "S-2", "customer_phone": "0532 000 00 00"},
         {"order_id": "S-2", "parts": [ARKALIK | {"id": "x"}, GOVDE | {"id": "y"}]},
         {"opti_mode": "B", "plate_size": {"width_mm": 1830, "height_mm": 3660}},
+        {"opti_mode": "D"},
+        {"parts": [GOVDE, ARKALIK | {"quantity": 2}]},
     ],
-    ids=["another name", "another customer", "other ids in another order", "another plate"],
+    ids=["another name", "another customer", "other ids in another order", "another plate", "another mode", "changed"],
 )
 def test_an_order_with_the_same_parts_is_accepted_and_names_the_other(api, changes) -> None:
     first = api.post("jobs", order_body()).json()
@@ -42,9 +44,30 @@ def test_the_same_order_another_revision_and_other_parts_are_not_similar(api) ->
         api.post("jobs", order_body()),
         api.post("jobs", order_body(revision=1)),
         api.post("jobs", order_body(order_id="S-3", parts=[GOVDE])),
+        api.post("jobs", order_body(order_id="S-3", parts=[ARKALIK], customer_phone="0532 000 00 00")),
+        api.post("jobs", {name: value for name, value in order_body().items() if name != "opti_mode"}),
     ]
 
-    assert [answer.json()["similar_to"] for answer in answers] == [[], [], []]
+    assert [answer.json()["similar_to"] for answer in answers] == [[], [], [], [], []]
+    assert Job.objects.count() == 4
+
+
+def test_a_changed_list_of_the_same_revision_is_named(api) -> None:
+    api.post("jobs", order_body())
+    second = api.post("jobs", order_body(revision=1)).json()["job"]
+
+    changed = api.post("jobs", order_body(revision=1, parts=[GOVDE])).json()
+
+    assert [job["job_id"] for job in changed["similar_to"]] == [second["id"]]
+
+
+def test_a_chain_of_modes_names_each_job_before(api) -> None:
+    answers = [api.post("jobs", order_body(opti_mode=mode)).json() for mode in "DCAD"]
+
+    jobs = [answer["job"]["id"] for answer in answers]
+    named = [[job["job_id"] for job in answer["similar_to"]] for answer in answers]
+    assert named == [[], [jobs[0]], [jobs[1], jobs[0]], []]
+    assert jobs[3] == jobs[0]
 
 
 def test_a_cancelled_job_is_not_named(api) -> None:
@@ -76,10 +99,11 @@ def test_the_page_of_an_imported_list_has_its_millimetres(api, make_person) -> N
     assert (shown["Length mm"], shown["Width mm"]) == ("720", "560")
 
 
-def test_the_console_asks_before_it_sends_the_same_parts_again(make_person) -> None:
+@pytest.mark.parametrize("changes", [{"order_id": "S-2"}, {"opti_mode": "D"}])
+def test_the_console_asks_before_it_sends_the_same_parts_again(make_person, changes) -> None:
     operator, pk = make_person(), uuid7()
     operator.post(page_of(uuid7()), posted(ROW, action="send"))
-    form = posted(ROW, action="send", order_id="S-2")
+    form = posted(ROW, action="send", **changes)
 
     asked = operator.post(page_of(pk), form, follow=True)
 
@@ -88,7 +112,7 @@ def test_the_console_asks_before_it_sends_the_same_parts_again(make_person) -> N
     assert "S-1001 of" in asked.text
     assert 'name="similar_checked"' in asked.text
     operator.post(page_of(pk), {**form, "similar_checked": "1"})
-    assert set(Job.objects.values_list("order_id", flat=True)) == {"S-1001", "S-2"}
+    assert Job.objects.count() == 2
 
 
 def test_the_console_does_not_ask_about_an_order_that_exists_already(make_person) -> None:
