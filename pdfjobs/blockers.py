@@ -56,8 +56,9 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
     if unable := [*blockers.paused(PdfJob), *blockers.no_worker()]:
         yield from unable
         return
-    if artifacts.is_unavailable():
-        yield blockers.blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
+    if reason := artifacts.reason_unavailable():
+        text = _("PDF files cannot be stored. Workers continue when they can. The storage says: %(reason)s")
+        yield blockers.blocked(text % {"reason": reason})
         return
     owners = PdfJob.objects.filter(owner=row.owner_id)
     limit = settings.PDF_JOBS_PER_OWNER

@@ -1,6 +1,7 @@
 """System checks of the PDF queue's settings."""
 
 import re
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -9,6 +10,7 @@ from kilit.workers.management.checked_settings import SETTINGS
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.rendering.fonts import folders, fonts_in
+from pdfjobs.storage import artifacts
 from pdfjobs.work import BEYOND_TIMEOUT
 
 
@@ -16,6 +18,7 @@ def register_checks() -> None:
     for check in (check_asset_patterns, check_fonts, check_templates, check_timeouts):
         register(check, SETTINGS)
     register(check_sandbox, Tags.security, deploy=True)
+    register(check_bucket, "tables")
 
 
 def check_asset_patterns(**_: object) -> list[CheckMessage]:
@@ -56,3 +59,9 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
     if settings.PDF_SANDBOX:
         return []
     return [Warning("Chromium runs without its sandbox.", hint="Set KILIT_PDF_SANDBOX to true.", id="kilit.W006")]
+
+
+def check_bucket(databases: Sequence[str] | None = None, **_: object) -> list[CheckMessage]:
+    """Another installation may own the folder in the bucket. Connects, so it only runs with `check --database`."""
+    reason = databases and settings.PDF_S3_BUCKET and artifacts.reason_unavailable()
+    return [Error(reason, hint="docs/pdf-operators.md says more under Files.", id="kilit.E015")] if reason else []

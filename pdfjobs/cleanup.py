@@ -100,6 +100,7 @@ def delete_job(job: PdfJob) -> PdfJob:
 
 def clean(*, ttl: timedelta | None = None) -> CleanupRun:
     run = CleanupRun()
+    artifacts.verify()
     PdfCallback.objects.forget_old()
     for order, rows in old_jobs(ttl):
         run.expire(rows, order)
@@ -113,6 +114,7 @@ def clean(*, ttl: timedelta | None = None) -> CleanupRun:
 
 
 def preview(*, ttl: timedelta | None = None) -> CleanupRun:
+    artifacts.verify()
     return CleanupRun(expired=sum(rows.count() for _, rows in old_jobs(ttl)), orphans=sum(map(len, orphans())))
 
 

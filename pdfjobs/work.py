@@ -57,9 +57,9 @@ class OlderVersionError(Exception):
 
 def run_due_jobs() -> None:
     """Process jobs one after the other. If more are waiting, ring once for another worker, which does the same."""
-    if artifacts.is_unavailable():
+    if reason := artifacts.reason_unavailable():
         # Every job would be rendered in vain. They wait, and the supervisor rings again soon.
-        logger.warning("the storage of PDF files does not answer; jobs wait until it does")
+        logger.warning("PDF files cannot be stored; jobs wait until they can. %s", reason)
         return
     end, has_rung = time.monotonic() + TURN, False
     with acting_as(ACTOR):

@@ -6,7 +6,7 @@ from typing import IO, Any, NamedTuple, Protocol
 from django.core.files.base import File
 
 
-class StoreUnavailable(Exception):
+class StoreUnavailable(OSError):
     """The file store is not responding."""
 
 

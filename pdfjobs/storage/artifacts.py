@@ -13,8 +13,6 @@ from django.core.files.storage import storages
 from kilit.backup.files import StoreUnavailable
 from pdfjobs.storage.folder import StorageEntry
 
-PREFIX = "pdfs"
-
 
 class StorageUnavailable(StoreUnavailable):
     """The storage does not answer, so it is unknown whether a file exists."""
@@ -32,7 +30,7 @@ def new_key(job_id: UUID, at: datetime) -> str:
 
 
 def folder_of(job_id: UUID) -> str:
-    return f"{PREFIX}/{job_id}/"
+    return f"{_storage().folder}/{job_id}/"
 
 
 def job_id_of(key: str) -> UUID | None:
@@ -65,12 +63,19 @@ def exists(key: str) -> bool:
         return bool(_storage().exists(key))
 
 
-def is_unavailable() -> bool:
-    storage = _storage()
+def verify() -> None:
+    """Raise StorageUnavailable unless files can be stored and deleted: the folder in a bucket must be our own."""
+    with _raising_unavailable():
+        _storage().verify()
+
+
+def reason_unavailable() -> str:
+    """Return why no file can be stored now, or nothing."""
     try:
-        return bool(storage.is_unavailable(PREFIX))
-    except storage.errors:
-        return True
+        verify()
+    except StorageUnavailable as error:
+        return str(error)
+    return ""
 
 
 def delete(key: str) -> None:
@@ -81,7 +86,7 @@ def delete(key: str) -> None:
 
 def list_files() -> Iterator[StorageEntry]:
     with _raising_unavailable():
-        yield from _storage().list_files(PREFIX)
+        yield from _storage().list_files()
 
 
 def _storage() -> Any:

@@ -28,6 +28,7 @@ class FolderStorage(FileSystemStorage):
     file, and when it disappears afterwards, the disk is not mounted and nothing can be said about any file.
     """
 
+    folder = "pdfs"
     _folder_seen = False
     errors = (OSError,)
 
@@ -49,10 +50,10 @@ class FolderStorage(FileSystemStorage):
         self._folder_seen = True
         return True
 
-    def is_unavailable(self, prefix: str) -> bool:
-        folder_exists = Path(self.location, prefix).is_dir()
-        self._folder_seen = self._folder_seen or folder_exists
-        return self._folder_seen and not folder_exists
+    def verify(self) -> None:
+        if self._folder_seen:
+            self._check_folder(self.folder)
+        self._folder_seen = Path(self.location, self.folder).is_dir()
 
     def _open(self, name: str, mode: str = "rb") -> File[Any]:
         try:
@@ -82,10 +83,10 @@ class FolderStorage(FileSystemStorage):
         with suppress(OSError):  # not empty, or removed already
             path.parent.rmdir()
 
-    def list_files(self, prefix: str) -> Iterator[StorageEntry]:
+    def list_files(self) -> Iterator[StorageEntry]:
         """Yield every file, including drafts left by a crash."""
         root = Path(self.location)
-        for folder, _, names in os.walk(root / prefix):
+        for folder, _, names in os.walk(root / self.folder):
             for name in names:
                 path = Path(folder, name)
                 with suppress(FileNotFoundError):  # deleted meanwhile

@@ -41,7 +41,9 @@ def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_
 
     (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
-    assert blockers_of(client, job) == ["The storage of PDF files does not answer. Workers continue when it does."]
+    (sentence,) = blockers_of(client, job)
+    assert sentence.startswith("PDF files cannot be stored. Workers continue when they can. The storage says: ")
+    assert sentence.endswith("does not exist; is its disk mounted?")
 
 
 @pytest.mark.usefixtures("worker_lives")

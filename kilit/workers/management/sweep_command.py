@@ -5,7 +5,7 @@ from functools import partial
 from types import ModuleType
 
 from django.core.management import get_commands
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import override
 
 from kilit.lock.audit import acting_as
@@ -34,11 +34,14 @@ class SweepCommand(BaseCommand):
 
     def handle(self, *args: object, **options: int | None) -> None:
         values = {option.keyword: option.value(options[option.name]) for option in self.sweep.options}
-        if self.sweep.preview and options["dry_run"]:
-            self.stdout.write(self.sweep.preview(**values))
-            return
-        with acting_as(f"command:{self.sweep.name}"):
-            self.stdout.write((self.sweep.by_hand or self.sweep.run)(**values))
+        try:
+            if self.sweep.preview and options["dry_run"]:
+                self.stdout.write(self.sweep.preview(**values))
+                return
+            with acting_as(f"command:{self.sweep.name}"):
+                self.stdout.write((self.sweep.by_hand or self.sweep.run)(**values))
+        except OSError as error:  # of a disk, or of a bucket, whose own tracebacks are long
+            raise CommandError(f"{self.sweep.name} could not run: {error}") from error
 
 
 def add_commands() -> None:

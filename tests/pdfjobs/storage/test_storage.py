@@ -15,23 +15,27 @@ from botocore.config import Config
 from django.core.exceptions import SuspiciousFileOperation
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
 from pdfjobs import cleanup
-from pdfjobs.models import PdfJob
-from pdfjobs.storage import artifacts, s3
+from pdfjobs.checks import check_bucket
+from pdfjobs.models import BucketFolder, PdfJob
+from pdfjobs.storage import artifacts, owner, s3
+from pdfjobs.work import run_due_jobs
 from tests.support.pdf_jobs import PDF, bring, files, new_job
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
+FOLDER = "pdfs-of-this-installation"
 ENTRY = {"access_key": "test", "secret_key": "test", "region_name": "eu-central-1"}
 
 
-def use_bucket(settings: Any, address: str, name: str = "pdf") -> None:
-    options = {"bucket_name": name, "endpoint_url": address, **ENTRY}
+def use_bucket(settings: Any, address: str, name: str = "pdf", **options: Any) -> None:
+    options = {"bucket_name": name, "endpoint_url": address, **ENTRY, **options}
     backend = {"BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage", "OPTIONS": options}
     settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
 
@@ -48,24 +52,32 @@ def s3_server() -> Iterator[str]:
         server.stop()
 
 
+@pytest.fixture
+def bucket(request: pytest.FixtureRequest, settings, monkeypatch) -> Callable[[], None]:
+    """Store files in a bucket, with long timeouts for busy machines; call it to begin as another process does."""
+    patient = Config(connect_timeout=PATIENCE, read_timeout=PATIENCE)
+    monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(patient))
+    address, name = request.getfixturevalue("s3_server"), f"pdf-{uuid4().hex[:8]}"
+    client = boto3.client(
+        "s3",
+        endpoint_url=address,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        region_name="eu-central-1",
+        config=patient,
+    )
+    client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    BucketFolder.objects.get_or_create(pk=1, defaults={"name": FOLDER})  # tests that flush tables leave no row
+    BucketFolder.objects.update(name=FOLDER)
+    use_bucket(settings, address, name)
+    return lambda: use_bucket(settings, address, name)
+
+
 @pytest.fixture(params=["folder", "bucket"])
-def anywhere(request: pytest.FixtureRequest, settings, monkeypatch) -> str:
-    """Store files in the test's folder, or in a bucket with long timeouts for busy machines."""
+def anywhere(request: pytest.FixtureRequest) -> str:
+    """Store files in the test's folder, or in a bucket."""
     if request.param == "bucket":
-        patient = Config(connect_timeout=PATIENCE, read_timeout=PATIENCE)
-        monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(patient))
-        address = request.getfixturevalue("s3_server")
-        name = f"pdf-{uuid4().hex[:8]}"
-        client = boto3.client(
-            "s3",
-            endpoint_url=address,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            region_name="eu-central-1",
-            config=patient,
-        )
-        client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
-        use_bucket(settings, address, name)
+        request.getfixturevalue("bucket")
     return request.param
 
 
@@ -186,6 +198,84 @@ def test_a_key_cannot_leave_the_folder(key: str) -> None:
     assert outside.read_bytes() == PDF
 
 
+def test_two_installations_in_one_bucket_leave_each_others_files(bucket, monkeypatch) -> None:
+    monkeypatch.setattr(cleanup, "ORPHANED_AFTER", timedelta(hours=-1))
+    key = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF).artifact_key
+
+    BucketFolder.objects.update(name="pdfs-of-another")
+    bucket()
+    seen = [cleanup.preview().orphans, cleanup.clean().orphans]
+    orphan = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF).artifact_key
+
+    assert seen == [0, 0]
+    assert artifacts.exists(key)
+    assert (cleanup.clean().orphans, artifacts.exists(orphan)) == (1, False)
+
+
+@pytest.fixture
+def copied_database(bucket, monkeypatch, api) -> PdfJob:
+    """Bring back a stored job as a copy of its database sees it: with the same folder, in another database."""
+    job = bring(new_job(api.user), "succeeded")
+    monkeypatch.setattr(owner, "own_database", lambda: "database 5 of the server 7")
+    bucket()
+    return job
+
+
+@pytest.mark.parametrize(
+    "touch",
+    [
+        lambda job: artifacts.save(artifacts.new_key(job.pk, NOON), PDF),
+        lambda job: artifacts.delete(job.artifact_key),
+        lambda job: cleanup.clean(ttl=timedelta(0)),
+        lambda job: cleanup.preview(),
+    ],
+    ids=["store", "delete", "cleanup", "dry run"],
+)
+def test_a_copy_of_a_database_touches_no_file_of_the_original(copied_database, touch: Callable[[PdfJob], Any]) -> None:
+    expected = f"folder {FOLDER} in the bucket pdf-.* belongs to another installation, database .* of the server"
+
+    with pytest.raises(artifacts.StorageUnavailable, match=expected):
+        touch(copied_database)
+
+    assert [file.key for file in artifacts.list_files()] == [copied_database.artifact_key]
+
+
+def test_a_check_and_the_workers_of_a_copy_say_whose_the_files_are(copied_database, settings, caplog) -> None:
+    settings.PDF_S3_BUCKET = "set"
+    waiting = new_job(number=2)
+
+    (error,) = check_bucket(databases=["default"])
+    run_due_jobs()
+
+    assert "belongs to another installation" in error.msg
+    assert "belongs to another installation" in caplog.messages[-1]
+    assert PdfJob.objects.get(pk=waiting.pk).status == "queued"
+
+
+def test_files_that_were_stored_before_there_were_folders_are_read_and_deleted(bucket, api) -> None:
+    job = new_job(api.user)
+    (claimed,) = PdfJob.objects.filter(pk=job.pk).claim()
+    kept = artifacts.save(f"pdfs/{job.pk}/20261115T120000123456.pdf", PDF)
+    claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+
+    whole = b"".join(api.download(job.pk).streaming_content)
+    cleanup.clean(ttl=timedelta(0))
+
+    assert whole == PDF
+    assert not artifacts.exists(kept.artifact_key)
+
+
+def test_the_cleanup_of_a_bucket_without_credentials_ends_with_a_sentence(settings, monkeypatch) -> None:
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    BucketFolder.objects.get_or_create(pk=1, defaults={"name": FOLDER})
+    use_bucket(settings, "http://127.0.0.1:9", access_key=None, secret_key=None)
+
+    with pytest.raises(CommandError, match="pdf_cleanup could not run: Unable to locate credentials"):
+        call_command("pdf_cleanup")
+
+
 @pytest.fixture
 def silent_bucket(settings, monkeypatch) -> Iterator[None]:
     """Store files in a bucket whose server accepts connections and never answers."""
@@ -267,22 +357,22 @@ def test_nothing_is_stored_on_the_bare_mount_point(artifact_folder, unmount) -> 
 
 
 def test_a_store_that_was_never_used_is_not_away(anywhere) -> None:
-    assert not artifacts.is_unavailable()
+    assert not artifacts.reason_unavailable()
 
 
 def test_a_disk_is_away_until_it_is_back(unmount) -> None:
     artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
-    seen = [artifacts.is_unavailable()]
+    seen = [bool(artifacts.reason_unavailable())]
     for _ in range(2):
         unmount()
-        seen.append(artifacts.is_unavailable())
+        seen.append(bool(artifacts.reason_unavailable()))
 
     assert seen == [False, True, False]
 
 
 @pytest.mark.usefixtures("silent_bucket")
 def test_a_bucket_that_says_nothing_is_away() -> None:
-    assert artifacts.is_unavailable()
+    assert artifacts.reason_unavailable()
 
 
 def test_a_disk_that_cannot_be_read_has_lost_nothing(artifact_folder) -> None:

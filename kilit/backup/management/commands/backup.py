@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.backup.dump import take
-from kilit.backup.files import StoreUnavailable
 from kilit.backup.programs import BackupRefused, ProgramFailed
 from kilit.database.origin import UnusableTables
 from kilit.workers.management.checked_settings import SETTINGS
@@ -32,7 +31,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{error.filename} exists: another backup is running, or one was killed; then remove the folder."
             ) from None
-        except (OSError, BackupRefused, ProgramFailed, StoreUnavailable, UnusableTables) as error:
+        except (OSError, BackupRefused, ProgramFailed, UnusableTables) as error:
             raise CommandError(f"No backup was made: {error}") from error
         files = len(list(manifest.artifacts()))
         self.stdout.write(f"Backed up {sum(manifest.rows.values())} rows and {files} files to {folder}.")

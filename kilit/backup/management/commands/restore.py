@@ -5,7 +5,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from kilit.backup.files import StoreUnavailable
 from kilit.backup.programs import BackupRefused, ProgramFailed
 from kilit.backup.restore import restore, verify
 from kilit.database.origin import UnusableTables
@@ -32,7 +31,7 @@ class Command(BaseCommand):
             manifest, notes = restore(folder, replace=options["replace"])
         except (BackupRefused, UnusableTables) as error:
             raise CommandError(str(error)) from error
-        except (OSError, ProgramFailed, StoreUnavailable) as error:
+        except (OSError, ProgramFailed) as error:
             raise CommandError(f"The restore failed; the database was not changed: {error}") from error
         files = len(list(manifest.artifacts()))
         self.stdout.write(f"Restored {sum(manifest.rows.values())} rows and {files} files from {manifest.made_at}.")
