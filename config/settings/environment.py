@@ -16,12 +16,23 @@ TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
 HOST_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?")
 BASE_DIR = Path(__file__).resolve().parents[2]
+PLACEHOLDER = re.compile(r"\bput-.*-here\b")  # of a secret in .env.production.example
 MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtp+ssl": 465}
 
 
 def host_and_port(host: str, port: int) -> str:
     """Join both as in a URL, which has brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def refuse_placeholders(**secrets: Collection[str]) -> None:
+    """Refuse secrets, by the names of their variables, that are still those of the example: everyone can read them."""
+    if names := [name for name, values in secrets.items() if any(map(PLACEHOLDER.search, values))]:
+        verb = "has" if len(names) == 1 else "have"
+        raise ImproperlyConfigured(
+            f"{' and '.join(names)} still {verb} the value of .env.production.example, which is public: "
+            "use long random ones."
+        )
 
 
 class Environment:

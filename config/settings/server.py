@@ -12,13 +12,13 @@ from django.templatetags.static import static
 from django.utils.translation import gettext_lazy
 
 from config.settings.databases import databases
-from config.settings.environment import BASE_DIR, Environment
+from config.settings.environment import BASE_DIR, Environment, refuse_placeholders
 from config.settings.logins import *
 from config.settings.secret_key import read_secret_key
 from config.settings.shared import *
 from config.settings.shared import KILIT_VAR, PRODUCTION, SMALL
 from config.settings.web import *
-from config.settings.web import BIND, HOST, PORT
+from config.settings.web import BIND, HOST, METRICS_TOKEN, PORT
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS
 
 # Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
@@ -187,6 +187,13 @@ SITE_MODEL = "ociqueue.Site"  # a child of kilit.sites.models.Tenant, with its o
 
 SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", read_secret_key(KILIT_VAR))
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", default=[])
+if PRODUCTION:
+    refuse_placeholders(
+        SECRET_KEY=[SECRET_KEY],
+        SECRET_KEY_FALLBACKS=SECRET_KEY_FALLBACKS,
+        KILIT_CREDENTIAL_KEYS=CREDENTIAL_KEYS[:1],  # the others decrypt only, so that one can be replaced
+        KILIT_METRICS_TOKEN=[METRICS_TOKEN],
+    )
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_COOKIE_SECURE = PRODUCTION
 CSRF_FAILURE_VIEW = "config.web.views.csrf_failure"

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from config.checks import FILLED_IN
 from tests.support.commands import ROOT, manage, run_python
 
@@ -28,6 +30,14 @@ FILLED = {
     "CSRF_TRUSTED_ORIGINS": "https://kilit.mobilya.com.tr",
     "KILIT_CREDENTIAL_KEYS": "mG7hD2fK4jV9bN8qW6sT0",
     "KILIT_METRICS_TOKEN": "vB4nL0pR8tY6uE3iO1aZ5",
+}
+SECRETS = {"SECRET_KEY", "KILIT_CREDENTIAL_KEYS", "KILIT_METRICS_TOKEN"}
+PROGRAMS = {
+    "web": ["-m", "gunicorn", "config.web.wsgi", "--config", "config/web/gunicorn.py"],
+    "workers": ["manage.py", "runworkers"],
+    "runner": ["manage.py", "orchestrator_tick", "--watch"],
+    "command": ["manage.py", "createsuperuser"],
+    "check": ["manage.py", "check", "--deploy"],
 }
 
 
@@ -67,8 +77,28 @@ def test_services_without_pages_do_not_load_the_console(tmp_path: Path) -> None:
 def test_check_deploy_refuses_every_placeholder_of_the_example_by_name(tmp_path: Path) -> None:
     given = {**variables(with_comments=True), "KILIT_VAR": str(tmp_path)}
 
-    ended = manage("check", "--deploy", **given)
+    ended = manage("check", "--deploy", **{**given, **{name: FILLED[name] for name in SECRETS}})
 
     refused = {name for name in given if f"{name} still has the placeholder" in ended.stderr}
     assert ended.returncode == 1
-    assert refused == given.keys() - USABLE == set(FILLED_IN)
+    assert refused == given.keys() - USABLE - SECRETS == set(FILLED_IN)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.by_day(2)
+def test_nothing_starts_in_production_with_a_secret_of_the_example(program: str, tmp_path: Path) -> None:
+    ended = run_python(*PROGRAMS[program], **{**variables(with_comments=True), "KILIT_VAR": str(tmp_path)})
+
+    names, words, _ = ended.stderr.partition(" still have the value of .env.production.example")
+    assert (ended.returncode, set(names.removeprefix("kilit: ").split(" and "))) == (1, SECRETS)
+    assert words
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_old_placeholder_may_still_decrypt_what_it_encrypted(tmp_path: Path) -> None:
+    example = variables(with_comments=False)
+    keys = f"{FILLED['KILIT_CREDENTIAL_KEYS']},{example['KILIT_CREDENTIAL_KEYS']}"
+
+    ended = manage("check", **{**example, **FILLED, "KILIT_CREDENTIAL_KEYS": keys, "KILIT_VAR": str(tmp_path)})
+
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -19,6 +19,15 @@ BAD = {
     "nonsense database": ({"DATABASE_URL": "oracle"}, "DATABASE_URL is not of the form postgres://"),
     "missing secret": ({**PRODUCTION, "SECRET_KEY": ""}, "SECRET_KEY is required, but not set."),
     "missing hosts": ({**PRODUCTION, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS is required, but not set."),
+    "public secrets": (
+        {
+            **PRODUCTION,
+            "SECRET_KEY": "put-at-least-fifty-random-characters-here-and-keep-them-secret-0123456789",
+            "KILIT_CREDENTIAL_KEYS": "put-a-third-random-value-here,older",
+        },
+        "SECRET_KEY and KILIT_CREDENTIAL_KEYS still have the value of .env.production.example, which is public: "
+        "use long random ones.",
+    ),
     "unreachable database": (
         {"DATABASE_URL": "postgres://kilit:s3cret@127.0.0.1:1/kilit"},
         "the database is not reachable: connection failed",
