@@ -11,6 +11,7 @@ from django.db.backends.postgresql import client
 from psycopg import errors, sql
 
 from kilit.postgres.external import base
+from kilit.postgres.external.connection import LimitedConnection
 from kilit.postgres.server import Server
 
 
@@ -43,19 +44,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, object]) -> object:
         try:
             return super().get_new_connection(conn_params)
-        except psycopg.OperationalError:
-            if not _create_missing_database(conn_params):
+        except psycopg.OperationalError as error:
+            # libpq gives no SQLSTATE (3D000) for a failed connection. The embedded server's messages are English.
+            if not str(error).rstrip().endswith(f'database "{conn_params["dbname"]}" does not exist'):
                 raise
-            return super().get_new_connection(conn_params)
+        _create_database(conn_params)
+        return super().get_new_connection(conn_params)
 
 
-def _create_missing_database(conn_params: dict[str, Any]) -> bool:
-    address = {key: conn_params[key] for key in ("host", "port", "user")}
-    with psycopg.connect(**address, dbname="postgres", autocommit=True) as connection:
-        name = conn_params["dbname"]
-        if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
-            return False
+def _create_database(conn_params: dict[str, Any]) -> None:
+    # With the time limits of any other connection: the server may stop answering at any moment.
+    with LimitedConnection.connect(**{**conn_params, "dbname": "postgres", "autocommit": True}) as connection:
         # Processes race here; the timing decides which of the two errors the later one gets.
         with suppress(errors.DuplicateDatabase, errors.UniqueViolation):
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return True
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(conn_params["dbname"])))

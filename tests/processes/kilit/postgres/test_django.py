@@ -80,3 +80,34 @@ except OperationalError as error:
 
     assert client.ask().startswith(f"The embedded PostgreSQL in {folder}/data did not start: ")
     client.leave()
+
+
+def test_a_silent_server_is_asked_once_and_within_the_limit(folder: Path, start: Start):
+    client = start(
+        folder,
+        code=f"""{DJANGO}
+from psycopg import connection as connections
+from psycopg.conninfo import timeout_from_conninfo
+print(ask("SELECT 1"), flush=True)
+connection.close()
+connection.settings_dict["OPTIONS"]["connect_timeout"] = 2
+limits = []
+connections.timeout_from_conninfo = lambda options: limits.append(timeout_from_conninfo(options)) or 2
+sys.stdin.readline()
+try:
+    ask("SELECT 2")
+except OperationalError as error:
+    print(limits, error, flush=True)
+""",
+    )
+    assert client.read() == "1"
+    server = postmaster(folder)
+
+    server.suspend()
+    try:
+        answer = client.ask()
+    finally:
+        server.resume()
+
+    assert answer == "[2] connection timeout expired"
+    client.leave()
