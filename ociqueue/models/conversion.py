@@ -6,7 +6,19 @@ from typing import ClassVar, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import BooleanField, Exists, ExpressionWrapper, Index, OuterRef, Q
+from django.db.models import (
+    BooleanField,
+    Exists,
+    Expression,
+    ExpressionWrapper,
+    Func,
+    Index,
+    IntegerField,
+    OuterRef,
+    Q,
+    TextField,
+)
+from django.db.models.functions import Cast, Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.attempts import ATTEMPTS
@@ -118,6 +130,16 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def with_script(self) -> Self:
         """Return what a script may settle: nothing that an upload has claimed."""
         return self.filter(open_batch=None)
+
+    def held_by(self, claims: Expression) -> Self:
+        """Return the rows that are held by these claims: a JSON object of their numbers by the ids of rows.
+
+        Each claim counts an attempt, so the count is the number of the claim. Older scripts send none, and a row
+        without a number is as good as held. Looked up in the object, not joined: whatever the planner knows of the
+        table, each row costs one binary search.
+        """
+        number = Func(claims, Cast("pk", TextField()), template="(%(expressions)s)::integer", arg_joiner="::jsonb ->> ")
+        return self.filter(attempt_count=Coalesce(number, "attempt_count", output_field=IntegerField()))
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has already counted the attempt."""

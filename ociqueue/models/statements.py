@@ -5,7 +5,7 @@ rows that Google answered alike. The querysets have the rules; kilit.lock.fast_s
 and what their parameters are.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from typing import Any, TypeVar
@@ -13,10 +13,11 @@ from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import CharField, DateTimeField, Exists, IntegerField, UUIDField
-from django.db.models.functions import Coalesce, Now
+from django.db.models import CharField, DateTimeField, Exists, IntegerField, TextField, UUIDField
+from django.db.models.functions import Now
 from psycopg.types.numeric import FloatLoader
 from psycopg.types.string import TextLoader
+from pydantic_core import to_json
 
 from kilit.access.roles import is_owner
 from kilit.lock.compiled_moves import CompiledMove, CompiledMoveOfIds
@@ -86,12 +87,13 @@ def claim_values(
     return [row[:-1] for row in rows]
 
 
-def ack_ids(site: Site, ids: AbstractSet[UUID], claim: int | None) -> AbstractSet[UUID]:
-    """Complete what a site's script uploaded, as far as it holds the rows; return the ids of those that moved.
+def ack_ids(site: Site, ids: AbstractSet[UUID], claims: Mapping[UUID, int]) -> AbstractSet[UUID]:
+    """Complete what a site's script uploaded, as far as it holds the rows; return the ids of those that moved."""
+    return _ack().run(ids, site=site.pk, claims=claims_document(claims))
 
-    Each claim counts an attempt, so the count is the number of the claim. Older scripts send none.
-    """
-    return _ack().run(ids, site=site.pk, claim=claim)
+
+def claims_document(claims: Mapping[UUID, int]) -> str:
+    return to_json(claims).decode()
 
 
 # Who claims asks for the same number of rows each time. The cap is a setting, and part of the statement.
@@ -105,8 +107,8 @@ def _claim(sender: SyncMethod, columns: tuple[str, ...], limit: int, alone: bool
 
 @cache
 def _ack() -> CompiledMoveOfIds:
-    number = Coalesce(parameter("claim", IntegerField()), "attempt_count")
-    return CompiledMoveOfIds(_rows_of_site(None).with_script().filter(attempt_count=number), "ack", **ACKED)
+    held = _rows_of_site(None).with_script().held_by(parameter("claims", TextField()))
+    return CompiledMoveOfIds(held, "ack", **ACKED)
 
 
 # Uploads

@@ -1,6 +1,5 @@
 """Acknowledgements and operators' actions: which rows moved, and which were skipped."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -9,17 +8,19 @@ from operator import attrgetter
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import TextField, Value
 
 from kilit.lock.models import Event
 from kilit.masking import mask_identifiers
 from ociqueue import sentences
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX, ConversionQuerySet
-from ociqueue.models.statements import ack_ids
+from ociqueue.models.statements import ack_ids, claims_document
 from ociqueue.states import Category, ConversionStatus
 
-NO_CLAIMS: Mapping[UUID, int] = {}
-Move = Callable[[AbstractSet[UUID], int | None], AbstractSet[UUID]]  # of these ids, by the number of their claim
+Claims = Mapping[UUID, int]
+NO_CLAIMS: Claims = {}
+Move = Callable[[AbstractSet[UUID], Claims], AbstractSet[UUID]]  # of these ids, by the numbers of their claims
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class MoveResult:
 
 
 def by_verb(site: Site, verb: Callable[[ConversionQuerySet], set[UUID]]) -> Move:
-    def move(ids: AbstractSet[UUID], claim: int | None) -> set[UUID]:
+    def move(ids: AbstractSet[UUID], claims: Claims) -> set[UUID]:
         rows = Conversion.objects.for_site(site).filter(pk__any_of=ids)
-        return verb(rows if claim is None else rows.filter(attempt_count=claim))
+        return verb(rows.held_by(Value(claims_document(claims), TextField())) if claims else rows)
 
     return move
 
@@ -45,24 +46,20 @@ def move_rows(
     ids: Iterable[UUID],
     move: Move,
     *,
-    claims: Mapping[UUID, int] = NO_CLAIMS,
+    claims: Claims = NO_CLAIMS,
     late: str = "",
     ends: str = "",
 ) -> MoveResult:
-    """Move a site's rows, claim by claim; rows of other sites are reported as NOT_FOUND.
+    """Move a site's rows by one statement; rows of other sites are reported as NOT_FOUND.
 
     With `late`, an event of that name is recorded for each skipped row that is not in the state `ends`. Rows without
     the number of a claim are as good as held.
     """
-    wanted, by_claim = set(ids), defaultdict[int | None, set[UUID]](set)
+    wanted = set(ids)
     if not wanted:
         return MoveResult(moved=0, skipped=[])
-    for pk in wanted:
-        by_claim[claims.get(pk)].add(pk)
     with transaction.atomic(savepoint=False):
-        if len(by_claim) > 1:  # a single statement locks its rows in order anyway
-            Conversion.objects.for_site(site).filter(pk__any_of=wanted).lock_in_order()
-        moved = set[UUID]().union(*(move(claimed, claim) for claim, claimed in by_claim.items()))
+        moved = move(wanted, claims)
         rest = sorted(wanted - moved, key=attrgetter("int")) if len(moved) < len(wanted) else []
         rows = Conversion.objects.for_site(site).filter(pk__any_of=rest).only("pk", "status") if rest else []
         rows_by_id = {row.pk: row for row in rows}
@@ -72,9 +69,7 @@ def move_rows(
     return MoveResult(moved=len(moved), skipped=skipped, ids=frozenset(moved))
 
 
-def ack(
-    site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = (), claims: Mapping[UUID, int] = NO_CLAIMS
-) -> MoveResult:
+def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = (), claims: Claims = NO_CLAIMS) -> MoveResult:
     """Complete what was uploaded; rows that the script skipped on purpose fail permanently.
 
     With `claims`, the numbers by which the script holds rows, those that a newer claim holds are skipped.
@@ -104,7 +99,7 @@ def ack_failed(
     code: str,
     category: str,
     message: str,
-    claims: Mapping[UUID, int] = NO_CLAIMS,
+    claims: Claims = NO_CLAIMS,
 ) -> MoveResult:
     """Fail rows for the reason that a script gives, without what identifies a person: it may be another row's."""
     error = {"code": mask_identifiers(code), "category": category, "message": mask_identifiers(message)}

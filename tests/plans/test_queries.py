@@ -113,7 +113,7 @@ def conversion_queries(site: Site) -> dict[str, Callable[[], Any]]:
         "keys of CSV lines": lambda: LineKeys(site, LineIndex(ImportJob(site=site))).find(lines),
         "the oldest, for metrics": lambda: oldest_waiting(Conversion),
         "export": lambda: rows.claim(limit=BATCH),
-        "ack": lambda: ack_ids(site, set(claimed), None),
+        "ack": lambda: ack_ids(site, set(claimed), dict.fromkeys(claimed, 1)),
         "ack-failed": lambda: rows.filter(pk__in=claimed).ack_failed(code="E", category="AUTH", message="no"),
         "recover": Conversion.objects.recover,
         "cap": Conversion.objects.cap,

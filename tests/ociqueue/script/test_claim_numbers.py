@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
@@ -113,3 +115,18 @@ def test_a_skipped_row_of_an_older_claim_is_left_to_the_newer_one(api, site, mak
     answer = api.post("oci/ack", {**report(site, old), "queueIds": [], "skippedIds": [old["id"]]})
 
     assert (answer.json()["updated"], Conversion.objects.get().status) == (0, "PROCESSING")
+
+
+@pytest.mark.parametrize("path", ["oci/ack", "oci/ack-failed"])
+def test_rows_with_as_many_claim_numbers_are_settled_by_one_statement(api, site, settings, path: str) -> None:
+    settings.SCRIPT_MAX_ATTEMPTS = 100
+    Conversion.objects.bulk_create([new_conversion(site, attempt_count=n) for n in range(30)])
+    items = api.claim(site)
+    assert sorted(item["claim"] for item in items) == list(range(1, 31))
+
+    with CaptureQueriesContext(connection) as queries:
+        settled = api.post(path, report(site, *items)).json()
+
+    assert settled == {"ok": True, "updated": 30, "ignored": []}
+    updates = [query["sql"] for query in queries if 'UPDATE "offline_conversion_queue"' in query["sql"]]
+    assert len(updates) == 1
