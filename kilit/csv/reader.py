@@ -4,7 +4,7 @@ import csv
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import IO, Self
+from typing import IO, Any, Self
 
 from django.utils.formats import number_format
 from django.utils.text import Truncator
@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 
 from kilit.csv.text import (
     LONGEST_LINE,
-    START,
     CsvError,
     FilePlace,
     Record,
     TableHeader,
-    open_table,
+    read_batch,
+    read_table_header,
     split_cells,
 )
 from kilit.csv.writer import unescape_formula
@@ -29,6 +29,7 @@ REASON = "reason"
 NO_ALIASES: Mapping[str, str] = {}
 MOST_OF_VALUE = 60  # characters of a rejected value that are shown
 MOST_OF_LINE = 1000  # characters of a line that could not be read
+BATCH = 1000  # lines
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,6 @@ class CsvLine:
     text: str = ""
     delimiter: str = ","
     is_personal: bool = False  # the file has a column of identifiers
-    next: FilePlace = START  # where the line after it begins
 
     def shown(self, name: str) -> str:
         """Return a cell as it may be shown, and written to the file of rejected lines."""
@@ -103,6 +103,11 @@ class FileTally(ABC):
     def changes(self) -> int:
         return self.created
 
+    @property
+    def accounted(self) -> int:
+        """Return of how many lines it is known what became of them."""
+        return self.changes + self.duplicates + self.rejected_lines
+
     def counts(self) -> dict[str, int]:
         """Return the numbers alone; `type(self)(**numbers)` makes a tally of them again."""
         numbers = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -131,37 +136,49 @@ def shorten(value: str) -> str:
     return Truncator(CONTROL_CHARS.sub("?", value)).chars(MOST_OF_VALUE)
 
 
-def read_lines(
-    stream: IO[bytes],
-    *,
-    known: Sequence[str],
-    required: Collection[str],
-    one_of: Collection[str] = (),
-    ignored: Collection[str] = (),
-    aliases: Mapping[str, str] = NO_ALIASES,
-    encoding: str = "",
-    place: FilePlace = START,
-) -> Iterator[CsvLine]:
-    """Read a CSV table with known columns, from a place on.
+class LineReader:
+    """Reads the lines of a CSV table with known columns.
 
     Columns may have other names, `aliases`, written in small letters; cells are returned by the known ones.
     """
-    header, records = open_table(stream, encoding=encoding, place=place)
-    delimiter, names = header.delimiter, _names(header, aliases)
-    _check_header([name for name in names if name not in ignored], allowed=known, required=required, one_of=one_of)
-    left_out = set(names).intersection(ignored)
-    for record in records:
-        if record.text.strip(f"{delimiter} \t\n"):
-            yield _read_line(record, delimiter, names, left_out)
+
+    def __init__(
+        self,
+        stream: IO[bytes],
+        header: TableHeader,
+        *,
+        known: Sequence[str],
+        required: Collection[str],
+        one_of: Collection[str] = (),
+        ignored: Collection[str] = (),
+        aliases: Mapping[str, str] = NO_ALIASES,
+    ) -> None:
+        self.stream, self.header, self.names = stream, header, column_names(header, aliases)
+        names = [name for name in self.names if name not in ignored]
+        _check_header(names, allowed=known, required=required, one_of=one_of)
+        self.left_out = set(self.names).intersection(ignored)
+
+    def batch(self, place: FilePlace) -> tuple[list[CsvLine], FilePlace]:
+        """Return the next lines from a place on, and where they end; at the end of the file that is the same place."""
+        records = read_batch(self.stream, self.header, place, most=BATCH)
+        delimiter = self.header.delimiter
+        filled = (record for record in records if record.text.strip(f"{delimiter} \t\n"))
+        lines = [_read_line(record, delimiter, self.names, self.left_out) for record in filled]
+        return lines, records[-1].next if records else place
+
+    def __iter__(self) -> Iterator[CsvLine]:
+        place = None
+        end = self.header.below
+        while place != end:
+            lines, end = self.batch(place := end)
+            yield from lines
 
 
-def read_header(stream: IO[bytes], aliases: Mapping[str, str] = NO_ALIASES, *, encoding: str = "") -> list[str]:
-    """Return the names of a table's columns; the stream is then somewhere below them."""
-    header, _records = open_table(stream, encoding=encoding)
-    return _names(header, aliases)
+def read_lines(stream: IO[bytes], **columns: Any) -> Iterator[CsvLine]:
+    yield from LineReader(stream, read_table_header(stream), **columns)
 
 
-def _names(header: TableHeader, aliases: Mapping[str, str]) -> list[str]:
+def column_names(header: TableHeader, aliases: Mapping[str, str] = NO_ALIASES) -> list[str]:
     return [aliases.get(name.lower(), name) for name in map(_clean, header.cells)]
 
 
@@ -186,7 +203,7 @@ def _check_header(
 
 
 def _read_line(record: Record, delimiter: str, names: list[str], left_out: Collection[str]) -> CsvLine:
-    number, text, following = record
+    number, text, _following = record
     cells: list[str] = []
     fault = ""
     if len(text) > LONGEST_LINE:
@@ -201,9 +218,9 @@ def _read_line(record: Record, delimiter: str, names: list[str], left_out: Colle
     is_personal = not set(names).isdisjoint(IDENTIFIERS)
     if fault:
         display_text = HIDDEN if is_personal else CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE])
-        return CsvLine(number, {}, fault, display_text, delimiter, is_personal, following)
+        return CsvLine(number, {}, fault, display_text, delimiter, is_personal)
     values = {name: cell for name, cell in zip(names, cells, strict=True) if cell and name not in left_out}
-    return CsvLine(number, values, delimiter=delimiter, is_personal=is_personal, next=following)
+    return CsvLine(number, values, delimiter=delimiter, is_personal=is_personal)
 
 
 def _clean(cell: str) -> str:

@@ -1,7 +1,7 @@
 """The text of a CSV file: its encoding, its records, and its delimiter.
 
 A file is read only if its encoding is certain; half of a file must not be stored because the other half cannot be read.
-It is read record by record, from its beginning or from a place that was reached before, and never held as a whole.
+It is read batch by batch, each from the place that the one before it reached, and never held as a whole.
 """
 
 import codecs
@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 
 # Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
 LONGEST_LINE = 16_384
+MOST_OF_LONG_LINE = 4 * (LONGEST_LINE + 2)  # bytes
 CHUNK = 1 << 20
 BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 WITH_MARK = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16", "utf-16-be": "utf-16"}
@@ -41,6 +42,10 @@ class CsvError(ValueError):
     """Why a file cannot be read at all; the message goes to the user."""
 
 
+class FileMisread(CsvError):
+    """What was read is not what the file has: a fault of ours."""
+
+
 class Record(NamedTuple):
     number: int  # of its first line in the file
     text: str
@@ -52,7 +57,7 @@ class FilePlace(NamedTuple):
     number: int  # of its line
 
 
-START = FilePlace(0, 0)
+START = FilePlace(0, 1)
 
 
 class PhysicalLine(NamedTuple):
@@ -70,20 +75,16 @@ class TableHeader(NamedTuple):
     delimiter: str
     cells: list[str]
     parameters: str = ""  # of Google's templates
+    encoding: str = ""
+    below: FilePlace = START  # where the first record begins
 
 
-def open_table(
-    stream: IO[bytes], *, encoding: str = "", place: FilePlace = START
-) -> tuple[TableHeader, Iterator[Record]]:
-    """Return the header of a file and the records below it, or those from a place on, which are read one by one.
-
-    The encoding is found from the whole file, unless it is known.
-    """
+def read_table_header(stream: IO[bytes], *, encoding: str = "") -> TableHeader:
+    """Return the header of a file. The encoding is found from the whole file, unless it is known."""
     encoding = encoding or find_encoding(stream)
     _marked, offset = _byte_order_mark(stream)
-    lines = _physical_lines(stream, encoding, offset)
     delimiter = parameters = ""
-    for number, (text, size) in enumerate(lines, start=1):
+    for number, (text, size) in enumerate(_physical_lines(stream, encoding, offset), start=1):
         offset += size
         if match := SEPARATOR_LINE.match(text):
             delimiter = match[1]
@@ -91,11 +92,42 @@ def open_table(
             parameters = text[match.end() :]
         elif not ABOVE_HEADER.match(text):
             header = _read_header(text, delimiter, parameters)
-            below = FilePlace(offset, number + 1)
-            if place != START:
-                lines, below = _physical_lines(stream, encoding, place.offset), place
-            return header, _read_records(lines, header.delimiter, below)
+            return header._replace(encoding=encoding, below=FilePlace(offset, number + 1))
     raise CsvError(_("The file is empty."))
+
+
+def read_batch(stream: IO[bytes], header: TableHeader, place: FilePlace, *, most: int) -> list[Record]:
+    """Return the next records from a place on, wherever the stream stands; the last batch has fewer than `most`."""
+    lines = _physical_lines(stream, header.encoding, place.offset)
+    records = list(islice(_read_records(lines, header.delimiter, place), most))
+    lines.close()
+    reached = _compare_with_bytes(stream, header.encoding, place, records)
+    if len(records) < most and reached.offset != stream.seek(0, io.SEEK_END):
+        raise _misread(reached)
+    return records
+
+
+def _compare_with_bytes(stream: IO[bytes], encoding: str, place: FilePlace, records: list[Record]) -> FilePlace:
+    """Return where records end; FileMisread if the bytes up to there are not these lines.
+
+    Places are sums of sizes, so one wrong size, or a stream that someone moved, would make two lines into one.
+    """
+    for number, text, following in records:
+        stream.seek(place.offset)
+        is_cut = len(text) > LONGEST_LINE  # such a line is rejected, and may be longer than what memory holds
+        size = following.offset - place.offset
+        piece = stream.read(min(size, MOST_OF_LONG_LINE) if is_cut else size)
+        read_again = piece.decode(encoding, "replace").replace("\r\n", "\n").replace("\r", "\n")
+        count = 1 if is_cut else read_again.count("\n") + (not read_again.endswith("\n"))
+        is_same = read_again.startswith(text) if is_cut else read_again == text
+        if not is_same or number != place.number or following.number != number + count:
+            raise _misread(place)
+        place = following
+    return place
+
+
+def _misread(place: FilePlace) -> FileMisread:
+    return FileMisread(_("From line %(line)s on, what was read is not what the file has.") % {"line": place.number})
 
 
 def open_small_table(content: bytes) -> SmallTable:
@@ -214,7 +246,7 @@ def _can_decode(stream: IO[bytes], encoding: str, start: int, *, never: re.Patte
     return True
 
 
-def _physical_lines(stream: IO[bytes], encoding: str, offset: int) -> Iterator[PhysicalLine]:
+def _physical_lines(stream: IO[bytes], encoding: str, offset: int) -> Generator[PhysicalLine]:
     """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
     stream.seek(offset)
     text = io.TextIOWrapper(stream, encoding=encoding, newline="")  # line ends stay, because their bytes count

@@ -7,13 +7,13 @@ found again, so each of them needs a `sourceKey` of its own.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.csv.index import LineKey, digest_of
-from kilit.csv.reader import REASON, CsvLine, FileTally, read_header
+from kilit.csv.reader import REASON, CsvLine, FileTally, column_names
+from kilit.csv.text import TableHeader
 from ociqueue.files.exports import ADJUSTMENT_FIELDS
 from ociqueue.files.table import CsvTable, rejected_line, unreadable_line
 from ociqueue.intake.adjustments import Entry, adjust, read_adjustment
@@ -65,9 +65,9 @@ class AdjustmentTable(CsvTable):
     tally = AdjustmentTally
     amounts = ("value",)
 
-    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:
-        super().__init__(site, stream, encoding=encoding)
-        self._ignores_time = GOOGLE_TIME in read_header(stream, encoding=encoding)
+    def __init__(self, site: Site, header: TableHeader) -> None:
+        super().__init__(site, header)
+        self._ignores_time = GOOGLE_TIME in column_names(header)
 
     def keys(self, lines: Sequence[CsvLine]) -> list[LineKey]:
         """Return the conversions that lines name; the value 1 marks lines that have a key of their own."""

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import IO
 from uuid import UUID
 
 from django.db import connection
@@ -20,10 +19,10 @@ from kilit.csv.reader import (
     FileTally,
     RejectedField,
     RejectedLine,
-    read_header,
+    column_names,
     shorten,
 )
-from kilit.csv.text import CsvError
+from kilit.csv.text import CsvError, TableHeader
 from kilit.masking import IDENTIFIERS
 from ociqueue.files.keys import KEY, SUBJECT, LineKeys, line_key, require_key
 from ociqueue.files.table import Columns, CsvTable, rejected_line, unreadable_line
@@ -108,10 +107,9 @@ class ConversionTable(CsvTable):
     time = "conversionTime"
     words = ("eventSource", *CONSENTS)
 
-    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:
-        super().__init__(site, stream, encoding=encoding)
-        names = read_header(stream, GOOGLE_NAMES, encoding=encoding)
-        if not site.accepts_identifiers and not set(IDENTIFIERS).isdisjoint(names):
+    def __init__(self, site: Site, header: TableHeader) -> None:
+        super().__init__(site, header)
+        if not site.accepts_identifiers and not set(IDENTIFIERS).isdisjoint(column_names(header, GOOGLE_NAMES)):
             raise CsvError(NOT_ACCEPTED)
         self._planned = PlannedLines()
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext_lazy
 from kilit.csv.index import LineKey, digest_of
 from kilit.csv.numbers import AmountScan
 from kilit.csv.reader import REASON, CsvLine, FileTally
+from kilit.csv.text import read_table_header
 from ociqueue.files import exports as dead_letters
 from ociqueue.files.site_tables import SiteTables
 from ociqueue.files.table import CsvTable, rejected_line
@@ -27,6 +28,10 @@ IGNORED = (REASON, *(name for name in dead_letters.FIELDS if name not in (*COLUM
 @dataclass
 class CorrectionTally(FileTally):
     unchanged: int = 0
+
+    @property
+    def accounted(self) -> int:
+        return super().accounted + self.unchanged
 
     def count(self, result: CorrectionResult) -> None:
         self.lines += 1
@@ -80,11 +85,11 @@ class CorrectionTable(CsvTable):
 
 def read_corrections(site: Site, stream: IO[bytes]) -> Iterator[Correction]:
     """Read a file; times and amounts may be as a spreadsheet saved them."""
-    tables = SiteTables(CorrectionTable, site, stream)
-    scan = AmountScan(CorrectionTable.amounts)
-    for line in tables.cells():
+    tables = SiteTables(CorrectionTable, site, read_table_header(stream))
+    lines, scan = tables.reader(stream), AmountScan(CorrectionTable.amounts)
+    for line in lines:
         scan.add(line)
-    return map(_correction, tables.of(site).read(tables.cells(), scan.result()))
+    return map(_correction, tables.of(site).read(lines, scan.result()))
 
 
 def _correction(line: CsvLine, *, is_repeated: bool = False) -> Correction:

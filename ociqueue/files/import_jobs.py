@@ -14,8 +14,8 @@ from django.utils import translation
 
 from kilit.access.encryption import decrypt_bytes, encrypt_bytes
 from kilit.access.roles import actor_of
-from kilit.csv.reader import read_header
-from kilit.csv.text import find_encoding
+from kilit.csv.reader import column_names
+from kilit.csv.text import TableHeader, read_table_header
 from kilit.lock.audit import acting_as
 from kilit.lock.text import CONTROL_CHARS
 from kilit.sites.models import SiteQuerySet
@@ -48,17 +48,17 @@ def begin(
     is_confirmed: bool = False,
 ) -> ImportJob:
     """Keep a file to import; CsvError if its encoding is not certain, or its columns are not known."""
-    encoding = find_encoding(stream)
-    kind = kind or kind_of(stream, encoding)
-    next(SiteTables(TABLES[kind], site, stream, encoding=encoding).cells(), None)  # it looks at the columns first
-    stream.seek(0, io.SEEK_END)
+    header = read_table_header(stream)
+    kind = kind or kind_of(header)
+    SiteTables(TABLES[kind], site, header).reader(stream)
+    size = stream.seek(0, io.SEEK_END)
     with transaction.atomic():
         job = ImportJob.objects.create(
             site=site,
             asked_by=user,
             kind=kind,
-            encoding=encoding,
-            size=stream.tell(),
+            encoding=header.encoding,
+            size=size,
             file_name=CONTROL_CHARS.sub("", name)[:200],
             language=translation.get_language() or "en",
             is_confirmed=is_confirmed,
@@ -69,10 +69,9 @@ def begin(
     return job
 
 
-def kind_of(stream: IO[bytes], encoding: str = "") -> ImportKind:
-    """Return what the lines of a file are, by the names of its columns; the stream is at its beginning again."""
-    names = read_header(stream, encoding=encoding)
-    stream.seek(0)
+def kind_of(header: TableHeader) -> ImportKind:
+    """Return what the lines of a file are, by the names of its columns."""
+    names = column_names(header)
     if "kind" in names or "Adjustment Type" in names:
         return ImportKind.ADJUSTMENTS
     return ImportKind.CORRECTIONS if "id" in names else ImportKind.CONVERSIONS

@@ -9,21 +9,20 @@ from typing import IO, Any, cast
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from kilit.access.encryption import DecryptionError
 from kilit.batches.engine import BatchEngine, BatchStopped
 from kilit.csv.numbers import POINT, AmountScan
-from kilit.csv.reader import CsvLine, FileTally, RejectedLine
-from kilit.csv.text import START, CsvError, FilePlace
+from kilit.csv.reader import CsvLine, FileTally, LineReader, RejectedLine
+from kilit.csv.text import CsvError, FileMisread, FilePlace, read_table_header
 from kilit.lock.audit import without_activity
 from kilit.lock.text import strip_control_chars
 from kilit.workers import doorbells
 from ociqueue.files.import_jobs import BELL, TABLES, acting_for, begin, end, may_import, open_file, sites_for
 from ociqueue.files.site_tables import SiteTables
-from ociqueue.files.table import batches
 from ociqueue.models import ImportJob, ImportKey, ImportLine, Site
 from ociqueue.models.import_job import LineIndex
 from ociqueue.states import ImportState
@@ -36,9 +35,12 @@ def steps(job: ImportJob) -> Iterator[FileTally | None]:
     """Give the tally of each batch that is checked or stored."""
     try:
         with open_file(job) as stream:
-            tables = SiteTables(TABLES[job.kind], job.site, stream, encoding=job.encoding)
+            tables = SiteTables(TABLES[job.kind], job.site, read_table_header(stream, encoding=job.encoding))
+            lines = tables.reader(stream)
             while job.is_working:
-                yield from run_pass(job, tables)
+                yield from run_pass(job, tables, lines)
+    except FileMisread as error:
+        raise BatchStopped(str(error)) from error
     except CsvError as error:
         raise BatchStopped(str(error), verb="refuse") from error
     except DecryptionError as error:
@@ -102,27 +104,41 @@ def tidy() -> str:
     return f"Cancelled {cancelled}, deleted {deleted} lines."
 
 
-def run_pass(job: ImportJob, tables: SiteTables) -> Iterator[FileTally | None]:
+def run_pass(job: ImportJob, tables: SiteTables, lines: LineReader) -> Iterator[FileTally | None]:
     """Go through the file in the job's state, from the place that was reached."""
     run = PASSES[job.status](job, tables)
-    for batch in batches(tables.cells(FilePlace(job.done_bytes, job.next_line) if job.next_line else START)):
+    end = FilePlace(job.done_bytes, job.next_line) if job.next_line else tables.header.below
+    is_at_end = False
+    while not is_at_end:
+        batch, end = lines.batch(end)
+        is_at_end = end.offset == job.size
         with transaction.atomic():
             job.renew()  # it fails if the import was cancelled; if not, cancelling waits for the batch
             # Read again for every batch: a user who lost the permission does not go on through an earlier upload.
             user = User.objects.get(pk=job.asked_by_id) if job.asked_by_id else None
             if user and not may_import(user, job.site):
                 raise BatchStopped(_("%(user)s may no longer import into this site.") % {"user": user})
-            changes = run.process(batch, user)
-            place = batch[-1].next
-            changes |= {"done_bytes": place.offset, "next_line": place.number}
-            ImportJob.objects.held_by(job).update(updated_at=Now(), lapse_count=0, error="", **changes)
+            changes = run.process(batch, user) if batch else {}
+            changes |= {"done_bytes": end.offset, "next_line": end.number}
+            held = ImportJob.objects.held_by(job).filter(done_bytes=job.done_bytes, next_line=job.next_line)
+            if not held.update(updated_at=Now(), lapse_count=0, error="", **changes):
+                raise BatchStopped(_("A batch began at another place than the last one ended."))
         for name, value in changes.items():
             setattr(job, name, value)
-        yield run.tally
+        if batch:
+            yield run.tally
     with transaction.atomic():
         job.renew()
         run.finish()
     job.refresh_from_db()
+
+
+def check_count(tally: FileTally, lines: int) -> None:
+    """Stop an import that cannot say of each line what became of it."""
+    if not tally.lines == tally.accounted == lines:
+        numbers = tally.formatted(read=lines, accounted=tally.accounted)
+        message = _("Lines are not accounted for: %(read)s read, %(lines)s processed, results for %(accounted)s.")
+        raise BatchStopped(message % numbers)
 
 
 MOST_LINES_KEPT = 100_000  # rejected lines of a file that can be downloaded
@@ -169,6 +185,7 @@ class CheckingPass(ImportPass):
         return {"checked": self.count(batch, user, self.job.checked, dry_run=True)}
 
     def finish(self) -> None:
+        check_count(self.tables.kind.tally(**self.job.checked), self.job.line_count)
         self.job.prepare()
 
     def count(
@@ -176,6 +193,7 @@ class CheckingPass(ImportPass):
     ) -> dict[str, int]:
         mark, sites = self.job.decimal_mark, sites_for(user)
         self.tally = self.tables.process(batch, LineIndex(self.job), mark=mark, sites=sites, dry_run=dry_run)
+        check_count(self.tally, len(batch))
         tally = self.tables.kind.tally(**cast("Any", before))
         kept = tally.rejected_lines + getattr(tally, "differing_lines", 0)
         keep_lines(self.job, self.tally, kept=kept, dry_run=dry_run)
@@ -191,7 +209,8 @@ class StoringPass(CheckingPass):
             return {"counts": self.count(batch, user, self.job.counts, dry_run=False)}
 
     def finish(self) -> None:
-        self.job.finish(done_bytes=F("size"))
+        check_count(self.tables.kind.tally(**self.job.counts), self.job.line_count)
+        self.job.finish()
         end(self.job)
         ImportKey.objects.filter(job=self.job).delete()
 

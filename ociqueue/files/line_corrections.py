@@ -1,6 +1,5 @@
 """Lines that an import rejected, corrected on its page: those that are right now are stored, the others stay."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -11,7 +10,7 @@ from django.db.models.functions import Now
 
 from kilit.csv.numbers import POINT, read_number
 from kilit.csv.reader import CsvLine, FileTally
-from kilit.csv.writer import csv_lines
+from kilit.csv.text import TableHeader
 from kilit.masking import IDENTIFIERS
 from ociqueue.files.import_jobs import TABLES, acting_for, sites_for
 from ociqueue.files.import_run import keep_lines
@@ -33,9 +32,7 @@ def correct_lines(job: ImportJob, typed: Mapping[int, Mapping[str, str]], user: 
         columns = {SITE_COLUMN, *(name for line in lines for name in line.cells)}
         is_personal = not columns.isdisjoint(IDENTIFIERS)
         lines = [replace(line, is_personal=is_personal) for line in lines]
-        # A file with these columns and no lines: sites look at its header.
-        stream = io.BytesIO("".join(csv_lines(sorted(columns), [])).encode())
-        tables = SiteTables(kind, job.site, stream)
+        tables = SiteTables(kind, job.site, TableHeader(",", sorted(columns)))
         with acting_for(user, reason=job.reason):
             tally = tables.process(lines, LineIndex(job), mark=POINT, sites=sites_for(user), dry_run=False)
             if job.site:

@@ -10,38 +10,36 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from kilit.csv.reader import CsvLine, FileTally, RejectedLine, read_header, read_lines
-from kilit.csv.text import START, CsvError, FilePlace, find_encoding
+from kilit.csv.reader import BATCH, CsvLine, FileTally, LineReader, RejectedLine, column_names
+from kilit.csv.text import CsvError, TableHeader
 from kilit.sites.models import SiteQuerySet
-from ociqueue.files.table import BATCH, CsvTable, unreadable_line
+from ociqueue.files.table import CsvTable, unreadable_line
 from ociqueue.models import Site
 from ociqueue.models.import_job import SITE_COLUMN, LineIndex
 
 
 class SiteTables:
-    """The tables of a file: one for each site that its lines name. The stream must be able to seek."""
+    """The tables of a file: one for each site that its lines name. They know its header, and never read the file."""
 
-    def __init__(self, kind: type[CsvTable], site: Site | None, stream: IO[bytes], *, encoding: str = "") -> None:
-        self.kind, self.site, self.stream = kind, site, stream
-        self.encoding = encoding or find_encoding(stream)
+    def __init__(self, kind: type[CsvTable], site: Site | None, header: TableHeader) -> None:
+        self.kind, self.site, self.header = kind, site, header
         self._tables: dict[UUID, CsvTable] = {}
         if site:
             self.of(site)  # it refuses columns that the site does not accept
-        elif SITE_COLUMN not in read_header(stream, kind.aliases, encoding=self.encoding):
+        elif SITE_COLUMN not in column_names(header, kind.aliases):
             raise CsvError(_("Choose a site, or add a column siteId with the public id of each line's site."))
 
-    def cells(self, place: FilePlace = START) -> Iterator[CsvLine]:
-        """Return the lines as they are written, from a place on; CsvError if the kind has other columns."""
+    def reader(self, stream: IO[bytes]) -> LineReader:
+        """Return the lines of the file as they are written; CsvError if the kind has other columns."""
         columns = self.kind.columns(self.site)
-        return read_lines(
-            self.stream,
+        return LineReader(
+            stream,
+            self.header,
             known=(*columns.known, SITE_COLUMN),
             required=columns.required,
             one_of=columns.one_of,
             ignored=[name for name in self.kind.ignored if name != SITE_COLUMN],
             aliases=self.kind.aliases,
-            encoding=self.encoding,
-            place=place,
         )
 
     def add_keys(self, lines: Sequence[CsvLine], index: LineIndex, *, mark: str, sites: SiteQuerySet[Site]) -> None:
@@ -68,7 +66,10 @@ class SiteTables:
     def _parts(
         self, lines: Sequence[CsvLine], sites: SiteQuerySet[Site]
     ) -> tuple[list[tuple[CsvTable, list[CsvLine]]], list[RejectedLine]]:
-        """Return the lines of each site, and those of no site."""
+        """Return the lines of each site, and those of no site.
+
+        Each part takes locks of its site, so all batches have them in one order, whatever the order of the lines.
+        """
         names = {name for line in lines if (name := line.cells.get(SITE_COLUMN))}
         own = {self.site.public_id: self.site, "": self.site} if self.site else {}
         sites_by_name = own or {site.public_id: site for site in sites.filter(public_id__in=names)}
@@ -85,11 +86,11 @@ class SiteTables:
             else:
                 cells = {name: cell for name, cell in line.cells.items() if name != SITE_COLUMN}
                 parts.setdefault(table.site.pk, (table, []))[1].append(replace(line, cells=cells))
-        return list(parts.values()), rejected
+        return [part for _site, part in sorted(parts.items())], rejected
 
     def of(self, site: Site) -> CsvTable:
         if site.pk not in self._tables:
-            self._tables[site.pk] = self.kind(site, self.stream, encoding=self.encoding)
+            self._tables[site.pk] = self.kind(site, self.header)
         return self._tables[site.pk]
 
     def _fault(self, line: CsvLine) -> str:

@@ -8,8 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import islice
-from typing import IO, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from django.db import transaction
 from django_stubs_ext import StrOrPromise
@@ -18,18 +17,16 @@ from kilit.api.input_model import FieldError
 from kilit.csv.index import LineKey
 from kilit.csv.numbers import with_point
 from kilit.csv.reader import NO_ALIASES, REASON, CsvLine, FileTally, RejectedField, RejectedLine, shorten
-from kilit.csv.text import open_table
+from kilit.csv.text import TableHeader
 from kilit.csv.times import TimeFormat
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
 from ociqueue.models import Site
 from ociqueue.models.import_job import LineIndex
 
-BATCH = 1000
-
 
 class Columns(NamedTuple):
-    """As `read_lines` takes them."""
+    """As `LineReader` takes them."""
 
     known: Sequence[str]
     required: Sequence[str]
@@ -55,9 +52,8 @@ class CsvTable(ABC):
     words: ClassVar[Sequence[str]] = ()  # columns in which case does not matter
     is_one_activity: ClassVar[bool] = True  # the activity shows the whole file once, not each batch
 
-    def __init__(self, site: Site, stream: IO[bytes], *, encoding: str) -> None:
+    def __init__(self, site: Site, header: TableHeader) -> None:
         self.site = site
-        header, _records = open_table(stream, encoding=encoding)
         self._times = TimeFormat.of_file(header, site.zone)
 
     @classmethod
@@ -110,8 +106,3 @@ def rejected_line(line: CsvLine, errors: Sequence[FieldError], *, subject: str =
 
 def unreadable_line(line: CsvLine, fault: str) -> RejectedLine:
     return RejectedLine(line, [RejectedField(line.number, "", fault, shorten(line.text))])
-
-
-def batches(lines: Iterator[CsvLine]) -> Iterator[list[CsvLine]]:
-    while batch := list(islice(lines, BATCH)):
-        yield batch

@@ -8,13 +8,16 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection, models
 from django.db.models import F, Q
-from django.db.models.functions import Cast, Now
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce, Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.roles import is_owner
@@ -62,6 +65,16 @@ class ImportJobQuerySet(BatchJobQuerySet["ImportJob"]):
 
 
 FROM_THE_BEGINNING = {"done_bytes": 0, "next_line": 0}
+
+
+def accounts_for_lines(column: str) -> Q:
+    """Return the condition that as many lines as were read are counted, each with what became of it."""
+    results = [
+        Coalesce(Cast(KT(f"{column}__{name}"), models.IntegerField()), 0)
+        for name in ("created", "corrected", "duplicates", "unchanged", "rejected_lines")
+    ]
+    lines = Coalesce(Cast(KT(f"{column}__lines"), models.IntegerField()), 0)
+    return Q(line_count=lines) & Q(line_count=reduce(add, results))
 
 
 class ImportJob(BatchJob):
@@ -121,6 +134,8 @@ class ImportJob(BatchJob):
                 running_import_was_started=~Q(status__in=[ImportState.RUNNING, ImportState.DONE])
                 | Q(started_at__isnull=False),
                 done_import_read_all=~Q(status=ImportState.DONE) | Q(done_bytes=F("size")),
+                ready_import_accounts_for_lines=~Q(status=ImportState.READY) | accounts_for_lines("checked"),
+                done_import_accounts_for_lines=~Q(status=ImportState.DONE) | accounts_for_lines("counts"),
                 stopped_import_says_why=~Q(status__in=[ImportState.REFUSED, ImportState.FAILED]) | ~Q(error=""),
             )
         ]

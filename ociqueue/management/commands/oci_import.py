@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from kilit.csv.reader import FileTally
-from kilit.csv.text import CsvError
+from kilit.csv.text import CsvError, read_table_header
 from kilit.lock.audit import acting_as, without_activity
 from ociqueue.files.conversions import ImportTally, format_advice
 from ociqueue.files.import_jobs import COMMAND, TABLES, kind_of
@@ -74,7 +74,7 @@ class Command(BaseCommand):
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
     def _import(self, site: Site | None, stream: IO[bytes], *, name: str, size: int, dry_run: bool) -> None:
-        kind = kind_of(stream)
+        kind = kind_of(read_table_header(stream))
         tally, bar = TABLES[kind].tally(), ProgressBar(self.stderr, size)
 
         def report(batch: FileTally, done_bytes: int) -> None:

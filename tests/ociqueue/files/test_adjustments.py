@@ -10,8 +10,8 @@ from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kilit.csv import reader as csv_reader
 from kilit.lock.models import Activity, Event
-from ociqueue.files import table as csv_table
 from ociqueue.files.adjustments import AdjustmentTally
 from ociqueue.files.conversions import stored_contents
 from ociqueue.models import Adjustment, Conversion, Site
@@ -159,7 +159,7 @@ def test_a_second_run_changes_nothing_and_a_dry_run_says_what_a_run_does(site, s
 
 
 def test_lines_for_one_conversion_are_noticed_across_batches(site, sold, monkeypatch) -> None:
-    monkeypatch.setattr(csv_table, "BATCH", 1)
+    monkeypatch.setattr(csv_reader, "BATCH", 1)
 
     assert counts(import_file(site, file_of(*[",,order-0,,,RESTATEMENT,5,"] * 2))) == (0, 0, 2)
 

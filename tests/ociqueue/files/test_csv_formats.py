@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from kilit.csv.numbers import decimal_mark
-from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, open_table
+from kilit.csv.text import LONGEST_LINE, CsvError, find_encoding, read_batch, read_table_header
 from kilit.csv.times import TimeFormat
 from ociqueue.models import Conversion
 from tests.support.imports import import_file
@@ -23,7 +23,9 @@ def excel(*amounts: str, time: str = f"{NOON:%d.%m.%Y %H:%M}") -> str:
 
 
 def records_of(text: str) -> list[tuple[int, str]]:
-    _header, records = open_table(BytesIO(text.encode()))
+    stream = BytesIO(text.encode())
+    header = read_table_header(stream)
+    records = read_batch(stream, header, header.below, most=100)
     return [(record.number, record.text) for record in records]
 
 
@@ -195,10 +197,10 @@ def test_reading_can_go_on_at_every_record(encoding: str, ends: str) -> None:
     text = f'sep=,\nad,değer\nşeker,"iki\nsatır"\n\n{long},1\n"açık,2\nson,3'.replace("\n", ends)
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     stream = BytesIO((mark + text).encode(encoding))
-    found = list(open_table(stream)[1])
+    header = read_table_header(stream)
+    found = read_batch(stream, header, header.below, most=10)
 
     assert [record.number for record in found] == [3, 5, 6, 7, 8]
     assert found[-1].next.offset == len(stream.getvalue())
     for number, record in enumerate(found[:-1], start=1):
-        rest = open_table(stream, encoding=find_encoding(stream), place=record.next)[1]
-        assert list(rest) == found[number:]
+        assert read_batch(stream, header, record.next, most=10) == found[number:]

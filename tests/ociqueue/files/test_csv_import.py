@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from kilit.csv.reader import BATCH
 from kilit.csv.text import LONGEST_LINE, CsvError
 from ociqueue.files import import_run
-from ociqueue.files.table import BATCH
 from ociqueue.management.commands.oci_import import ProgressBar
 from ociqueue.models import Conversion, ImportJob
 from tests.support.commands import output_of

@@ -12,7 +12,7 @@ from django.db import transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ociqueue.files import table as csv_table
+from kilit.csv import reader as csv_reader
 from ociqueue.files.conversions import ImportTally
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, IdentifierKind
@@ -179,7 +179,7 @@ def most_of(*files: list[Line]) -> int:
 @given(lines=clicks, shift=st.integers(-9, 9), order=st.randoms(use_true_random=False), batch=st.integers(1, 4))
 def test_a_file_with_changed_times_and_values_adds_no_row(site, lines: list[Line], shift, order, batch) -> None:
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table, "BATCH", batch)
+        patch.setattr(csv_reader, "BATCH", batch)
         valid = [(click, minute, "1" if value == "many" else value) for click, minute, value in lines]
         times = [minute for _, minute, _ in valid]
         order.shuffle(times)
@@ -203,7 +203,7 @@ def test_a_file_with_changed_times_and_values_adds_no_row(site, lines: list[Line
 @given(files=st.lists(clicks, min_size=1, max_size=3), batch=st.integers(1, 4))
 def test_a_dry_run_says_what_the_import_then_does(site, files: list[list[Line]], batch: int) -> None:
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_table, "BATCH", batch)
+        patch.setattr(csv_reader, "BATCH", batch)
         for lines in files:
             planned, done = import_file(site, file_of(*lines), dry_run=True), import_file(site, file_of(*lines))
             assert planned == done

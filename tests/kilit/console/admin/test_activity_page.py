@@ -172,7 +172,7 @@ def test_others_do_not_export(make_person, role: str) -> None:
 
 
 def test_a_file_is_one_line(admin_client, ege, monkeypatch) -> None:
-    monkeypatch.setattr("ociqueue.files.table.BATCH", 2)
+    monkeypatch.setattr("kilit.csv.reader.BATCH", 2)
     lines = [
         f"Sale,click-{number},{timezone.now() - timedelta(hours=3):%Y-%m-%dT%H:%M:%SZ},5,TRY" for number in range(5)
     ]

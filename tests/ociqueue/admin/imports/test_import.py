@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from kilit.csv import reader
 from kilit.lock.models import Activity, Event
 from ociqueue.admin.imports import import_jobs
 from ociqueue.admin.imports import pages as imports
-from ociqueue.files import import_run, table
+from ociqueue.files import import_run
 from ociqueue.models import Conversion, ImportChunk, ImportJob
 from ociqueue.schemas.conversions import FIELDS, without_identifiers
 from ociqueue.states import IMPORTS
@@ -56,7 +57,7 @@ def test_a_check_that_no_one_confirms_is_not_listed_once_it_ended(operator, site
 
 def test_a_check_that_takes_too_long_for_a_request_is_left_to_workers(operator, site, monkeypatch) -> None:
     monkeypatch.setattr(import_run, "SECONDS", 0)
-    monkeypatch.setattr(table, "BATCH", 1)
+    monkeypatch.setattr(reader, "BATCH", 1)
 
     answer = upload(operator, site, GOOD)
     import_run.ENGINE.work_due()
@@ -69,7 +70,7 @@ def test_a_check_that_takes_too_long_for_a_request_is_left_to_workers(operator, 
 def test_an_import_that_takes_too_long_for_a_request_is_left_to_workers(operator, site, monkeypatch) -> None:
     upload(operator, site, GOOD)
     monkeypatch.setattr(import_run, "SECONDS", 0)
-    monkeypatch.setattr(table, "BATCH", 1)
+    monkeypatch.setattr(reader, "BATCH", 1)
 
     confirm(operator)
     assert Conversion.objects.count() == 1
@@ -81,7 +82,7 @@ def test_an_import_that_takes_too_long_for_a_request_is_left_to_workers(operator
 @pytest.mark.parametrize("state", ["READING", "CHECKING"])
 def test_nothing_is_stored_that_was_not_checked(operator, site, monkeypatch, state: str) -> None:
     monkeypatch.setattr(import_run, "AT_ONCE", 0)
-    monkeypatch.setattr(table, "BATCH", 1)
+    monkeypatch.setattr(reader, "BATCH", 1)
     upload(operator, site, GOOD)
     while ImportJob.objects.get().status != state:
         import_run.ENGINE.work(ImportJob.objects.all().claim_now(), until=0)
