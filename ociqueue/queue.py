@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
+from kilit.audit.checks import register_audit_check
 from kilit.batches.error_entries import UNKNOWN, ErrorEntry
 from kilit.batches.queues import Queue, register
 from kilit.lock.free_text import FreeText
@@ -40,6 +41,7 @@ from ociqueue.models.sending import BY_ATTEMPTS
 from ociqueue.operating import operations, sweeps
 from ociqueue.operating.errors import entries_of_groups
 from ociqueue.operating.filters import ADJUSTMENT_FILTERS, FILTERS
+from ociqueue.operating.import_audit import imports_that_do_not_add_up
 from ociqueue.operating.metrics import VerdictCollector, oldest_waiting
 from ociqueue.operating.senders import sites_with_open_rows
 from ociqueue.operating.sweeps import CAP_MIN_AGE, MODELS
@@ -265,3 +267,4 @@ QUEUE = SiteQueue(
 register(ADJUSTMENT_QUEUE)  # before the conversions that they adjust: so they are pruned
 register(QUEUE)
 register_open_rows(sites_with_open_rows)
+register_audit_check("conversion_import", imports_that_do_not_add_up)

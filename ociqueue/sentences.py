@@ -84,4 +84,10 @@ NOT_COMPARED = sentence("NOT_COMPARED", _("Comparing failed: %(error)s."))
 IMPORTED = sentence("IMPORTED", _("Imported from a file."))
 ADJUSTED_IN_FILE = sentence("ADJUSTED_IN_FILE", _("Adjusted in a file."))
 CORRECTED_IN_FILE = sentence("CORRECTED_IN_FILE", _("Corrected in a file."))
+IMPORT_UNACCOUNTED = sentence(
+    "IMPORT_UNACCOUNTED", _("Import %(import)s is done, but not each of its %(lines)s lines is accounted for.")
+)
+IMPORT_ROWS = sentence(
+    "IMPORT_ROWS", _("Import %(import)s stored %(created)s rows by its own count; there are %(rows)s.")
+)
 CORRECTED_COPY = sentence("CORRECTED_COPY", _("A corrected copy of a row that Google rejected."))

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
-from kilit.csv import reader
-from ociqueue.files.import_run import import_now
+from kilit.csv import reader, text
+from kilit.problems.registry import find_problems
+from ociqueue.files.conversions import ConversionTable
+from ociqueue.files.import_jobs import begin
+from ociqueue.files.import_run import ReadingPass, import_now
 from ociqueue.models import Conversion, ImportJob, Site
+from ociqueue.operating.import_audit import imports_that_do_not_add_up
 from tests.support.conversions import make_failed, new_conversion
-from tests.support.imports import HEADER, TIME
+from tests.support.imports import HEADER, TIME, good_lines, worked
 from tests.support.turns import in_own_session
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
@@ -48,11 +52,11 @@ def conversion_lines(sites: Sequence[Site], order: Callable[[int], int]) -> list
 
 
 def file_of(lines: Sequence[dict[str, str]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(lines[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
-    return text.getvalue().encode()
+    return written.getvalue().encode()
 
 
 def selected(statement: str) -> list[tuple[Any, ...]]:
@@ -139,3 +143,97 @@ def test_a_batch_waits_for_a_site_before_it_holds_a_later_one(make_site) -> None
 
     assert held == []
     assert counts["created"] == 2
+
+
+def miscounted_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = text._physical_lines
+    monkeypatch.setattr(
+        text,
+        "_physical_lines",
+        lambda *where: (line._replace(size=line.size + 1) for line in read(*where)),
+    )
+
+
+def other_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = text._read_records
+    monkeypatch.setattr(
+        text,
+        "_read_records",
+        lambda *where: (record._replace(text=record.text.replace("click-1", "click-2")) for record in read(*where)),
+    )
+
+
+def shortened_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = text._read_records
+    monkeypatch.setattr(text, "_read_records", lambda *where: list(read(*where))[:1])
+
+
+def forgotten_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = ConversionTable.process
+    monkeypatch.setattr(
+        ConversionTable, "process", lambda own, lines, *rest, **how: process(own, lines[1:], *rest, **how)
+    )
+
+
+def unread_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = ReadingPass.process
+    monkeypatch.setattr(ReadingPass, "process", lambda own, batch, user: process(own, batch[1:], user))
+
+
+def other_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = ReadingPass.process
+
+    def move(own: ReadingPass, batch: Any, user: Any) -> Any:
+        ImportJob.objects.update(done_bytes=1)
+        return process(own, batch, user)
+
+    monkeypatch.setattr(ReadingPass, "process", move)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "sentence"),
+    [
+        (miscounted_sizes, "From line 2 on, what was read is not what the file has."),
+        (other_text, "From line 3 on, what was read is not what the file has."),
+        (shortened_file, "From line 3 on, what was read is not what the file has."),
+        (forgotten_line, "Lines are not accounted for: 3 read, 2 processed, results for 2."),
+        (unread_line, "Lines are not accounted for: 2 read, 3 processed, results for 3."),
+        (other_place, "A batch began at another place than the last one ended."),
+    ],
+)
+def test_an_import_that_loses_a_line_fails_and_is_a_problem(
+    site, admin_user, monkeypatch, break_it: Callable[[pytest.MonkeyPatch], None], sentence: str
+) -> None:
+    file = io.BytesIO(f"{HEADER}{good_lines(3)}".encode())
+    kept = begin(site, file)
+    break_it(monkeypatch)
+
+    job = worked(kept)
+
+    assert (job.status, job.error) == ("FAILED", sentence)
+    assert not Conversion.objects.exists()
+    assert "import-stopped" in [problem.kind for problem in find_problems(admin_user)]
+
+
+@pytest.mark.parametrize("change", ["line_count = 4", 'counts = \'{"lines": 3, "created": 2}\'', "done_bytes = 5"])
+def test_the_database_calls_no_import_done_that_does_not_add_up(site, change: str) -> None:
+    job = import_now(site, io.BytesIO(f"{HEADER}{good_lines(3)}".encode()), is_confirmed=True, seconds=60)
+    assert list(imports_that_do_not_add_up()) == []
+
+    with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"UPDATE ociqueue_importjob SET {change} WHERE id = %s", [job.pk])
+
+
+def test_the_audit_finds_an_import_whose_lines_or_rows_are_not_as_many(site) -> None:
+    job = import_now(site, io.BytesIO(f"{HEADER}{good_lines(3)}".encode()), is_confirmed=True, seconds=60)
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE ociqueue_importjob DROP CONSTRAINT done_import_accounts_for_lines")
+        cursor.execute('UPDATE ociqueue_importjob SET counts = \'{"lines": 4, "created": 4}\'')
+
+    found = list(imports_that_do_not_add_up())
+
+    assert found == [
+        f"Import {job.pk} is done, but not each of its 3 lines is accounted for.",
+        f"Import {job.pk} stored 4 rows by its own count; there are 3.",
+    ]
