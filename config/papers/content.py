@@ -101,7 +101,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
         "customer": buyer_of(job)["name"],
         "due_on": job.due_on.isoformat() if job.due_on else None,
         "materials": list(materials.values()),
-        "plans": board_plans(job) if wanted.start == 1 else [],
+        "plans": board_plans(job, order) if wanted.start == 1 else [],
         # As an offer adds it, so that both estimates have the same boards.
         **({"waste_rate": plain(waste.quantize(CENTS, ROUND_HALF_UP))} if waste is not None else {}),
     }

@@ -5,25 +5,27 @@ from collections.abc import Iterator
 
 from orchestrator.cutting.orders import MOST_PIECES
 from orchestrator.cutting.sequence import Cut, sequence_of
+from orchestrator.cutting.stock import boards_to_take
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import CutPattern, Rectangle, part_name, whole_patterns_of
 from orchestrator.schemas.orders import Order, Part
-from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_CUTS, MOST_PLACED
+from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_CUTS, MOST_PLACED, MOST_TAKEN
 
 Piece = tuple[Part, int, int]  # of the order: its part, which of the part's pieces it is, its number among the labels
 
 
-def board_plans(job: Job) -> list[dict[str, object]]:
+def board_plans(job: Job, order: Order) -> list[dict[str, object]]:
     """Return the boards as a cutting sheet draws them, as many as a document takes."""
     boards, parts, room = [], 0, MOST_PLACED
-    for pattern in whole_patterns_of(job)[:MOST_BOARDS]:
+    for pattern in boards_to_take(job, order, whole_patterns_of(job)[:MOST_BOARDS]):
         sequence = sequence_of(pattern)
         parts += len(pattern.parts)
         if parts > room or len(pattern.drops) > room:
             break
         boards.append(
             {
-                "material": pattern.material,
+                "material": pattern.board,
+                "taken": [{"code": code, "place": place} for code, place in pattern.taken[:MOST_TAKEN]],
                 "length": _size(pattern.length),
                 "width": _size(pattern.width),
                 "boards": pattern.boards,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from kilit.console.formatting import number
 from orchestrator.cutting.estimates import kept_estimate
+from orchestrator.cutting.stock import boards_to_take
 from orchestrator.figures.in_words import amounts_card, notes_on
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
@@ -57,7 +58,12 @@ def drawn_plans(job: Job) -> list[DrawnPlan]:
         return []
     files = job.solution_files.order_by("name").values_list("name", "pk", "sha256")
     plans = [(name, plan_of(pk, sha256)) for name, pk, sha256 in files]
-    return [draw(name, plan) for name, plan in plans if plan]
+    order = order_from(job.payload)
+    return [
+        draw(name, replace(plan, patterns=list(boards_to_take(job, order, plan.patterns))))
+        for name, plan in plans
+        if plan
+    ]
 
 
 def draw(name: str, plan: CuttingPlan, *, chosen: str = "") -> DrawnPlan:

@@ -9,15 +9,15 @@ from rest_framework.response import Response
 from kilit.access.key_scopes import KeyScope
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
+from orchestrator.api.boards import present_board
 from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, CuttingView
 from orchestrator.cutting.estimates import Estimate, estimate
 from orchestrator.cutting.solving import NoOptimiser, OptimiserBusy
 from orchestrator.errors import Code, JobError
-from orchestrator.optiplanning.solution import CutPattern, Rectangle
 from orchestrator.orders.order import read_order
 from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas.figures import JobFigures
-from orchestrator.schemas.jobs import OrderEstimate, PlannedBoard, PlannedPiece
+from orchestrator.schemas.jobs import OrderEstimate
 from orchestrator.schemas.orders import Order
 from orchestrator.workflow import decisions
 
@@ -62,24 +62,6 @@ def present_estimate(planned: Estimate) -> OrderEstimate:
         "boards_at_least": planned.bound,
         "is_optimal": planned.is_optimal,
         "figures": FIGURES.dump_python(planned.figures, mode="json"),
-        "patterns": [_board(pattern) for pattern in planned.plan.patterns],
+        "patterns": [present_board(pattern) for pattern in planned.plan.patterns],
         "patterns_beyond": planned.plan.is_cut_short,
     }
-
-
-def _board(pattern: CutPattern) -> PlannedBoard:
-    return {
-        "material_code": pattern.material,
-        "color": pattern.color,
-        "thickness_mm": float(pattern.thickness),
-        "length": pattern.length,
-        "width": pattern.width,
-        "boards": pattern.boards,
-        "parts": [_piece(part) for part in pattern.parts],
-        "offcuts": [_piece(drop) for drop in pattern.drops],
-    }
-
-
-def _piece(placed: Rectangle) -> PlannedPiece:
-    place = placed.x, placed.y, placed.length, placed.width
-    return {"part_id": placed.name or None, **dict(zip(("x", "y", "length", "width"), place, strict=True))}  # type: ignore[typeddict-item]

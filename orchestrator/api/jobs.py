@@ -23,6 +23,7 @@ from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from kilit.sentences import english, english_values
+from orchestrator.api.boards import boards_of
 from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
 from orchestrator.figures.export import export_lines
 from orchestrator.figures.job_figures import figures_json
@@ -351,4 +352,5 @@ def _audit_line(event: Event) -> AuditLine:
 def present_job_detail(job: Job) -> dict[str, object]:
     solution = job.solution if job.xml_sha256 else None
     audit = [_audit_line(event) for event in Event.objects.history(job)]
-    return present_job(job, JobWhole, solution=solution, figures=figures_json(job), audit=audit)
+    values = {"solution": solution, "patterns": boards_of(job), "figures": figures_json(job)}
+    return present_job(job, JobWhole, **values, audit=audit)

@@ -20,7 +20,7 @@ from orchestrator.cutting.orders import TENTHS, Material, plate_cost, tenths, wh
 from orchestrator.cutting.problem import CuttingOrder, CuttingProblem, Drop, OrderPlan, Plate
 from orchestrator.models import BoardKind, Job, StockItem
 from orchestrator.optiplanning.solution import CutPattern, part_name
-from orchestrator.schemas.orders import Order, PlateSize
+from orchestrator.schemas.orders import Order, PlateSize, plain
 from orchestrator.schemas.rules import Rules, StockRules
 from orchestrator.states import StockState
 
@@ -105,16 +105,41 @@ def reserve(job: Job, order: CuttingOrder, plan: OrderPlan, rules: StockRules) -
 
 def reserve_boards(job: Job, order: Order, patterns: Iterable[CutPattern], rules: StockRules) -> dict[str, Any]:
     """Do the same for a solution of OptiPlanning: its parts tell of what material a board is."""
-    materials = {part.id: (part.material_code, part.color, part.thickness_mm) for part in order.parts}
     used, left = Counter[tuple[Material, Decimal, Decimal]](), []
-    for pattern in patterns:
-        names = map(part_name, pattern.parts)
-        if material := next((materials[name] for name in names if name in materials), None):
+    for pattern, material in with_materials(order, patterns):
+        if material:
             length, width = sorted(map(_decimal, (pattern.length, pattern.width)), reverse=True)
             used[material, length, width] += pattern.boards
             sizes = [(_decimal(drop.length), _decimal(drop.width)) for drop in pattern.drops]
             left += [Panels(material, *size, pattern.boards) for size in sizes]
     return _reserve(job, [Panels(*size, number) for size, number in used.items()], left, rules)
+
+
+def with_materials(order: Order, patterns: Iterable[CutPattern]) -> Iterator[tuple[CutPattern, Material | None]]:
+    """Yield each board with its material, which is that of its parts."""
+    materials = {part.id: (part.material_code, part.color, part.thickness_mm) for part in order.parts}
+    for pattern in patterns:
+        names = map(part_name, pattern.parts)
+        yield pattern, next((materials[name] for name in names if name in materials), None)
+
+
+def boards_to_take(job: Job, order: Order, patterns: Iterable[CutPattern]) -> Iterator[CutPattern]:
+    """Yield boards that say which one to take: material, colour, thickness, and the offcuts that the job has reserved.
+
+    An offcut belongs to the first pattern of its size: of two panels of one size, either will do.
+    """
+    offcuts: dict[Any, list[StockItem]] = defaultdict(list)
+    for item in job.stock.filter(board=None).order_by("-id"):
+        offcuts[item.material_code, item.color, item.thickness_mm, item.length_mm, item.width_mm].append(item)
+    for pattern, material in with_materials(order, patterns):
+        if material is None:
+            yield pattern
+            continue
+        code, color, thickness = material
+        here = offcuts[*material, _decimal(pattern.length), _decimal(pattern.width)]
+        items = [here.pop() for _ in range(min(len(here), pattern.boards))]
+        taken = tuple((item.code, item.place) for item in items)
+        yield replace(pattern, material=pattern.material or code, color=color, thickness=plain(thickness), taken=taken)
 
 
 def _decimal(millimetres: float) -> Decimal:

@@ -1,7 +1,8 @@
 """Reads OptiPlanning's solution XML as a stream, safely: the figures of the best solution, and for people all of them.
 
 A board is a `Pattern` element in its `Solution`, with `length` and `width` in millimetres, `boards` (how many are cut
-alike) and `material`; the built-in optimiser adds `color` and `thickness`. It holds `Part` and `Drop` elements with `x`, `y`, `length` and `width`; a part has a `name`.
+alike) and `material`; the built-in optimiser adds `color` and `thickness`. It holds `Part` and `Drop` elements with
+`x`, `y`, `length` and `width`; a part has a `name`.
 """
 
 import re

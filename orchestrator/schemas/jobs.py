@@ -138,24 +138,6 @@ class AuditLine(TypedDict):
     created_at: Time
 
 
-class JobWhole(JobShown):
-    """A job with its order, files, the solution's figures, and its audit, oldest first."""
-
-    plate_size: dict[str, Any] | None
-    batch_count: int | None
-    backing_edge_reset_count: int | None
-    files: list[SheetFile]
-    solution: dict[str, Any] | None
-    figures: Annotated[
-        JobFigures | None,
-        Field(description="What it needs and costs, decimals as strings; null while there are no valid rules."),
-    ]
-    xml_sha256: str | None
-    delivery_names: list[str]
-    payload: dict[str, Any]
-    audit: list[AuditLine]
-
-
 class PlannedPiece(TypedDict):
     """Where a part or an offcut lies on its board, in millimetres from the corner with the trims."""
 
@@ -166,17 +148,44 @@ class PlannedPiece(TypedDict):
     width: float
 
 
+class TakenOffcut(TypedDict):
+    """An offcut of the store, by the code on its label."""
+
+    code: str
+    place: str
+
+
 class PlannedBoard(TypedDict):
     """Boards that are cut alike; `length` is along the grain."""
 
     material_code: str
     color: str
-    thickness_mm: float
+    thickness_mm: Annotated[float | None, Field(description="Null: its parts have other names than in the order.")]
     length: float
     width: float
     boards: int
+    from_offcuts: Annotated[list[TakenOffcut], Field(description="What a job has reserved in place of whole boards.")]
     parts: list[PlannedPiece]
     offcuts: list[PlannedPiece]
+
+
+class JobWhole(JobShown):
+    """A job with its order, files, the solution's figures, and its audit, oldest first."""
+
+    plate_size: dict[str, Any] | None
+    batch_count: int | None
+    backing_edge_reset_count: int | None
+    files: list[SheetFile]
+    solution: dict[str, Any] | None
+    patterns: Annotated[list[PlannedBoard], Field(description="Its boards, the first 60 kinds with 3,000 pieces.")]
+    figures: Annotated[
+        JobFigures | None,
+        Field(description="What it needs and costs, decimals as strings; null while there are no valid rules."),
+    ]
+    xml_sha256: str | None
+    delivery_names: list[str]
+    payload: dict[str, Any]
+    audit: list[AuditLine]
 
 
 class OrderEstimate(TypedDict):

@@ -12,6 +12,7 @@ from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.panels import shorten
 
 MOST_BOARDS, MOST_PLACED, MOST_CUTS = 60, 1000, 1500  # of a document
+MOST_TAKEN = 20  # offcuts that are cut alike
 LARGEST_LETTERS, SMALLEST_LETTERS = Decimal(60), Decimal(26)  # millimetres on the board
 LETTER_WIDTH = Decimal("0.62")  # of its height
 LONGEST_NAME = 32
@@ -41,8 +42,16 @@ class SawCut(Variables):
     end: Coordinate = Field(description="where its line ends")
 
 
+class TakenOffcut(Variables):
+    code: Annotated[str, Text(20)] = Field(description="as on its label")
+    place: Annotated[str, Text(40)] = Field("", description="where it is")
+
+
 class BoardPlan(Variables):
-    material: Annotated[str, Text(160)] = Field("", description="the board")
+    material: Annotated[str, Text(200)] = Field("", description="the board: material, colour, thickness")
+    taken: Annotated[list[TakenOffcut], Rows(MOST_TAKEN, least=0)] = Field(
+        [], description="offcuts of the store that are cut in place of whole boards"
+    )
     length: Side = Field(description="of the board, in millimetres")
     width: Side = Field(description="of the board, in millimetres")
     boards: Annotated[Decimal, Amount(least=Decimal(1), most=100_000, places=0)] = Field(
@@ -63,6 +72,7 @@ def drawn_board(number: int, board: BoardPlan, formatter: LocaleFormatter) -> di
     return {
         "number": str(number),
         "material": board.material,
+        "taken": [" · ".join(filter(None, (offcut.code, offcut.place))) for offcut in board.taken],
         "size": f"{side(board.length)} × {side(board.width)} mm",
         "copies": formatter.number(board.boards),
         "view_box": f"-30 -30 {board.length + 60} {board.width + 60}",

@@ -48,6 +48,7 @@ LABELS = {
     "plan": ("Kesim planı", "Cutting plan"),
     "alike": ("plaka, aynı kesim", "boards cut alike"),
     "offcuts": ("Artan parçalar", "Offcuts"),
+    "taken": ("Stoktaki artan parçadan kesilir", "Cut from offcuts in stock"),
     "order_of_cuts": (
         "Numaralar kesim sırasıdır: önce tıraşlama, sonra boydan boya kesimler, sonra her şerit.",
         "Numbers are the order of the cuts: trims, then cuts through the whole board, then each strip.",

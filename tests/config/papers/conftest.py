@@ -9,10 +9,10 @@ import pytest
 
 from orchestrator.cutting import solving
 from tests.support.cutting_rules import SHIPPED
-from tests.support.fixtures.cutting_jobs import customer, make_api
+from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor, make_api
 from tests.support.fixtures.pdf_jobs import _own_store, worker_lives
 
-__all__ = ["_own_store", "customer", "make_api", "worker_lives"]
+__all__ = ["_own_store", "at_rest_at_once", "customer", "floor", "make_api", "worker_lives"]
 
 
 @pytest.fixture

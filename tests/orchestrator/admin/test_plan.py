@@ -39,7 +39,7 @@ def test_each_board_is_drawn_with_its_parts_and_waste(make_person) -> None:
 
     (plan,) = shown.context["plans"]
     (board,) = plan.boards
-    assert board.title == "Pattern 1 · MDF-18 · 2800 × 2100 mm · 2 boards · 3 parts · 18 % used"
+    assert board.title == "Pattern 1 · MDF-18 · Beyaz · 18 mm · 2800 × 2100 mm · 2 boards · 3 parts · 18 % used"
     assert board.contents == ["g1: 1205.5 × 400 mm × 2", "narrow: 60 × 1700 mm", "Offcut: 389 × 400 mm"]
     (svg,) = re.findall(r'<svg class="kilit-board".*?</svg>', shown.text, re.DOTALL)
     assert 'viewBox="-8 -8 2816 2116"' in svg

@@ -74,7 +74,7 @@ ANY_PRICE = st.decimals(0, 2_000, places=4)
 ANY_PRICES = st.fixed_dictionaries(
     {
         "boardPerM2": st.fixed_dictionaries(
-            {"*": ANY_PRICE}, optional={name: ANY_PRICE for name in ("MDFLAM", "MDFLAM 5mm", "HDF 3mm", "* 8mm")}
+            {"*": ANY_PRICE}, optional=dict.fromkeys(("MDFLAM", "MDFLAM 5mm", "HDF 3mm", "* 8mm"), ANY_PRICE)
         ),
         "edgePerMetre": st.fixed_dictionaries({"*": ANY_PRICE}, optional={"1mm": ANY_PRICE}),
         "vatPercent": st.decimals(0, 100, places=2),
