@@ -1,6 +1,7 @@
 """Doorbells mean "go and look". They carry no payload, they coalesce, and losing one costs only time."""
 
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from kilit.lock.outages import interrupted_by_outages
 from kilit.workers.broker import STORE, Broker
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 from kilit.workers.models import ALIVE_FOR, Bell
-from kilit.workers.notifications import announce
+from kilit.workers.notifications import LATER, SOON, announce
 
 # A ring that no worker has handled by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)
@@ -98,6 +99,29 @@ def ring_if_due(name: str) -> None:
         ring_now(name)
 
 
+class RingPauses:
+    """The pauses of a supervisor between two rings for rows that stay due: perhaps no worker may take them.
+
+    A pause doubles up to the time that unannounced rows may wait anyway, and ends when no row of the bell is due.
+    """
+
+    def __init__(self) -> None:
+        self._pauses: dict[str, float] = {}
+        self._next_rings: dict[str, float] = {}
+
+    def ready(self, due: Iterable[str]) -> list[str]:
+        """Return the bells to ring now."""
+        self._pauses = {name: self._pauses[name] for name in due if name in self._pauses}
+        return [name for name in due if name not in self._pauses or time.monotonic() >= self._next_rings[name]]
+
+    def note(self, name: str) -> bool:
+        """Start the pause after a ring; return whether it is the first for these rows."""
+        pause = self._pauses.get(name)
+        self._pauses[name] = SOON if pause is None else min(2 * pause, LATER)
+        self._next_rings[name] = time.monotonic() + self._pauses[name]
+        return pause is None
+
+
 def conditions() -> dict[str, BoundSql]:
     """Return for each bell when it has to ring: a row lost its bell, or became due by time alone."""
     return {name: any_exists(bell.due) for name, bell in doorbells.items()}
@@ -113,5 +137,5 @@ def handle(name: str) -> None:
     """Clear the bell, then work: a row committed before is seen now, one committed after rings again."""
     with interrupted_by_outages(f"work on {name}"):
         Bell.objects.filter(name=name).update(rung_at=None)
-        doorbells[name].handler()
-        announce()
+        if doorbells[name].handler() != 0:  # a handler that counts has found nothing that it may take
+            announce()

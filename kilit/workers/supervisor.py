@@ -116,6 +116,7 @@ class Supervisor:
         self.beat_sent_at = -math.inf
         self.next_check = 0.0
         self.poller = Poller()
+        self.ring_pauses = doorbells.RingPauses()
         self.dead_mans_switch = DeadMansSwitch(self.name)
 
     def run(self) -> None:
@@ -156,7 +157,8 @@ class Supervisor:
         due = self._due_query.run(is_busy=self.poller.is_busy)
         for sweep in sweeps.taken_in(due):
             async_task("kilit.workers.sweeps.run_as_task", sweep, cluster=self.name)
-        if doorbells.ring_due(at=self.name, due=due):
+        rung = doorbells.ring_due(at=self.name, due=self.ring_pauses.ready(due))
+        if [name for name in rung if self.ring_pauses.note(name)]:
             self.poller.note_work()
         self.dead_mans_switch.tick()
 

@@ -217,7 +217,7 @@ def due_rows() -> "list[QuerySet[Job]]":
     return [quick.claimable(), quick.next_for_slot()]
 
 
-def handle_bell() -> None:
-    """Do the workers' part within the time limit of a task."""
+def handle_bell() -> int:
+    """Do the workers' part within the time limit of a task; return how many jobs were claimed."""
     end = time.monotonic() + WORKERS_TURN.total_seconds()
-    tick(patient=False, stopping=lambda: time.monotonic() > end)
+    return tick(patient=False, stopping=lambda: time.monotonic() > end)

@@ -1,18 +1,23 @@
-"""When the supervisor considers its cluster alive."""
+"""When the supervisor considers its cluster alive, and how often it rings."""
 
 import signal
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 
-from kilit.workers import sweeps
+from kilit.workers import doorbells, sweeps
 from kilit.workers.cluster import Cluster, StopPipe
-from kilit.workers.models import Heartbeat, SweepRun
+from kilit.workers.models import Bell, Heartbeat, SweepRun
 from kilit.workers.notifications import LATER
 from kilit.workers.supervisor import CHECK_EVERY, IDLE_BEAT_EVERY, STALE_AFTER, Supervisor
+from tests.apps.parcels.models import Parcel
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +85,60 @@ def test_a_look_takes_each_sweep_whose_time_has_come_once(supervisor, is_busy) -
 
     assert taken == [[name for name, sweep in sweeps.sweeps.items() if not sweep.due], []]
     assert not SweepRun.objects.filter(taken_at=None).exists()
+
+
+@pytest.fixture
+def looks(supervisor, monkeypatch) -> Callable[[], Iterator[int]]:
+    """Let the supervisor look once a second for a minute; after each look a worker answers, and takes no row."""
+    for name, answer in {"_has_ended": False, "_is_healthy": True, "_beat": None}.items():
+        monkeypatch.setattr(supervisor, name, lambda answer=answer: answer)
+    sweeps.reconcile()
+    SweepRun.objects.update(taken_at=Now())
+
+    def minute() -> Iterator[int]:
+        for second in range(60):
+            monkeypatch.setattr(doorbells, "time", SimpleNamespace(monotonic=lambda now=second: now))
+            supervisor.tick()
+            Bell.objects.update(rung_at=None)
+            yield OrmQ.objects.filter(key=supervisor.name).count()
+
+    return minute
+
+
+def test_rows_that_no_worker_may_take_cost_a_look_and_every_five_seconds_a_ring(supervisor, looks) -> None:
+    Parcel.objects.create()
+
+    with CaptureQueriesContext(connection) as queries:
+        rings = list(looks())
+
+    assert rings[0] == 1
+    assert 60 / LATER <= rings[-1] <= 60 / LATER + 3  # the first pauses are shorter
+    asked = [query for query in queries if "workers_bell" in query["sql"] and "SELECT" in query["sql"]]
+    assert len(asked) == 2 * rings[-1]  # a look at the bell, and the ring
+
+
+def test_rows_that_no_worker_may_take_do_not_keep_a_supervisor_busy(supervisor, looks) -> None:
+    Parcel.objects.create()
+    minute = looks()
+    next(minute)
+    assert supervisor.poller.is_busy
+
+    supervisor.poller._busy_until = 0.0
+    list(minute)
+
+    assert not supervisor.poller.is_busy
+
+
+def test_a_bell_rings_at_once_when_its_rows_were_taken_meanwhile(looks) -> None:
+    minute = looks()
+    Parcel.objects.create()
+    before = [next(minute) for _ in range(10)][-1]
+    doorbells.handle("parcels")
+    next(minute)
+
+    Parcel.objects.create()
+
+    assert next(minute) == before + 1
 
 
 def test_supervisors_of_one_host_and_pid_have_different_names() -> None:

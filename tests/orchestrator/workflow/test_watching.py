@@ -58,7 +58,17 @@ def test_a_due_job_wakes_both_threads(watcher, ticks) -> None:
 
     assert ticks == [False]
     assert watcher.has_due_jobs.is_set()
-    assert watcher.poller.is_busy
+
+
+def test_due_jobs_that_this_runner_may_not_take_do_not_keep_it_busy(watcher, ticks) -> None:
+    """Without rules, say; a job that moves on is announced, and an announcement makes the next looks short."""
+    make_job()
+
+    watcher._look()
+    watcher._look()
+
+    assert ticks == [False, False]
+    assert not watcher.poller.is_busy
 
 
 def test_jobs_are_found_when_they_are_due_soon_due_or_lost_by_a_runner(watcher) -> None:
