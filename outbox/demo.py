@@ -34,7 +34,7 @@ def load_demo(url: str) -> list[str]:
 
 def private_addresses() -> str:
     """Return the value of KILIT_WEBHOOK_PRIVATE_ADDRESSES that also allows this machine."""
-    return ",".join([*(str(network) for network in settings.WEBHOOK_PRIVATE_ADDRESSES), "127.0.0.1"])
+    return ",".join([*(str(network) for network in settings.WEBHOOK_PRIVATE_ADDRESSES), "127.0.0.1", "::1"])
 
 
 def load_failed_messages() -> None:

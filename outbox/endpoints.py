@@ -33,8 +33,8 @@ READ = """
 """
 
 
-def callback_hosts(user: User | AnonymousUser) -> frozenset[str]:
-    return frozenset(endpoint.host for endpoint in Endpoint.objects.usable_by(user))
+def callback_origins(user: User | AnonymousUser) -> frozenset[str]:
+    return frozenset(endpoint.origin for endpoint in Endpoint.objects.usable_by(user))
 
 
 def send_test(endpoint: Endpoint) -> OutboxMessage:

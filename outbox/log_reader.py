@@ -8,7 +8,8 @@ An event is read once it is settled (kilit.lock.log). A transaction that stays o
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -22,6 +23,7 @@ from kilit.lock.fast_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.lock.log import LOOK_AGAIN_AFTER, writers
 from kilit.lock.models import Event
+from kilit.outgoing.urls import parse_url
 from kilit.workers import doorbells
 from kilit.workers.turns import work_in_turns
 from outbox.models import Endpoint, LogPosition, OutboxMessage
@@ -107,7 +109,7 @@ def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Itera
 def message_rows(
     kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]
 ) -> Iterator[dict[str, object]]:
-    descriptions = kind.describe(events)
+    descriptions, endpoints_of = kind.describe(events), cache(usable_endpoints)
     for event in events:
         described = descriptions.get(event.pk)
         if described is None:
@@ -121,7 +123,7 @@ def message_rows(
                 urls.add(endpoint.url)
                 yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
         for callback in described.callbacks:
-            owned = callback_endpoint(callback)
+            owned = callback_endpoint(callback, endpoints_of(callback.user_id))
             if owned is not None and callback.url not in urls:
                 urls.add(callback.url)
                 yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
@@ -139,12 +141,18 @@ def webhook_body(kind: str, at: object, data: object) -> str:
     return to_json({"type": kind, "timestamp": at, "data": data}).decode()
 
 
-def callback_endpoint(callback: Callback) -> Endpoint | None:
-    """Return the caller's endpoint whose host and secret a callback uses; None if it was removed or switched off."""
-    user = User.objects.filter(pk=callback.user_id, is_active=True).first()
-    if user is None:
-        return None
-    host = Endpoint(url=callback.url).host
-    # Endpoints of the caller's own sites before those of the installation.
-    usable = Endpoint.objects.usable_by(user).order_by("-scope", "created_at")
-    return next((endpoint for endpoint in usable if endpoint.host == host), None)
+def callback_endpoint(callback: Callback, usable: Iterable[Endpoint]) -> Endpoint | None:
+    """Return the caller's endpoint whose secret signs a callback: the one with its address, else with its host and port.
+
+    None if it was removed or switched off.
+    """
+    url, origin = callback.url, parse_url(callback.url).origin
+    same_origin = [endpoint for endpoint in usable if endpoint.origin == origin]
+    path = url.partition("?")[0]
+    return min(same_origin, key=lambda row: (row.url != url, row.url.partition("?")[0] != path), default=None)
+
+
+def usable_endpoints(user_id: int) -> list[Endpoint]:
+    """Return a caller's endpoints: those of its own sites before those of the installation."""
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    return list(Endpoint.objects.usable_by(user).order_by("-scope", "created_at")) if user else []

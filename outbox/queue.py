@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy as _
 
-from kilit.api.callbacks import register_callback_hosts
+from kilit.api.callbacks import register_callback_origins
 from kilit.api.queue_api import QueueApi
 from kilit.batches.queues import Keeping, Queue, register
 from kilit.lock.free_text import FreeText
@@ -88,6 +88,6 @@ QUEUE = MessageQueue(
     ),
 )
 register(QUEUE)
-register_callback_hosts(endpoints.callback_hosts)
+register_callback_origins(endpoints.callback_origins)
 register_readers(making.channel_owners)
 problems_tracked.connect(making.make_alerts, dispatch_uid="outbox.alerts")

@@ -64,8 +64,8 @@ class PdfRequest(InputModel, Generic[VariablesT]):
     )
     callbackUrl: CallbackUrl | None = Field(
         default=None,
-        description="Where the result is sent, signed as webhooks are. Its host must be one of your webhook "
-        "endpoints'. It does not change the document: everyone who requests it may name another.",
+        description="Where the result is sent, signed as webhooks are. Its scheme, host and port must be those of "
+        "one of your webhook endpoints. It does not change the document: everyone who requests it may name another.",
         examples=["https://shop.example/pdf-results?order=1001"],
     )
 

@@ -1,4 +1,7 @@
-"""Which hosts a caller may name for callbacks: those of its own webhook endpoints. The outbox answers; others ask."""
+"""Which addresses a caller may name for callbacks: those that begin as one of its own webhook endpoints' does.
+
+The outbox answers; others ask.
+"""
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -6,13 +9,13 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 
-HostsOf = Callable[[Any], AbstractSet[str]]
-_answers: list[HostsOf] = []
+OriginsOf = Callable[[Any], AbstractSet[str]]
+_answers: list[OriginsOf] = []
 
 
-def register_callback_hosts(hosts_of: HostsOf) -> None:
-    _answers[:] = [hosts_of]
+def register_callback_origins(origins_of: OriginsOf) -> None:
+    _answers[:] = [origins_of]
 
 
-def callback_hosts(user: User | AnonymousUser) -> AbstractSet[str]:
+def callback_origins(user: User | AnonymousUser) -> AbstractSet[str]:
     return _answers[0](user) if _answers else frozenset()

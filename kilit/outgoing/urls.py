@@ -29,6 +29,12 @@ class Target:
         return self.scheme, self.host, self.port
 
     @property
+    def origin(self) -> str:
+        """The beginning of all addresses of the same receiver; both names of this machine are one."""
+        host = "127.0.0.1" if self.host == "localhost" else f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" + ("" if self.port == PORTS[self.scheme] else f":{self.port}")
+
+    @property
     def uses_tls(self) -> bool:
         return self.scheme == "https"
 

@@ -121,8 +121,8 @@ class Endpoint(models.Model):
             super().save(*args, **options)
 
     @property
-    def host(self) -> str:
-        return urlsplit(self.url).hostname or ""
+    def origin(self) -> str:
+        return parse_url(self.url).origin
 
     @property
     def shown_url(self) -> str:

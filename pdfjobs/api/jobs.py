@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
 from kilit.access.key_scopes import KeyScope
-from kilit.api.callbacks import callback_hosts
+from kilit.api.callbacks import callback_origins
 from kilit.api.errors import ApiError
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
@@ -157,11 +157,11 @@ def request_document(request: Request, job_request: JobRequest) -> Response | Ht
 
 
 def check_callback(request: Request, url: str) -> None:
-    """Refuse an address whose host is not a webhook endpoint's of the caller: only known receivers get reports."""
-    if not url or parse_url(url).host in (hosts := callback_hosts(request.user)):
+    """Refuse an address that begins as no webhook endpoint of the caller does: only known receivers get reports."""
+    if not url or parse_url(url).origin in (origins := callback_origins(request.user)):
         return
-    allowed = f"Expected one of these hosts: {', '.join(sorted(hosts))}." if hosts else "You have none yet."
-    raise callback_error(f"The host is not that of one of your webhook endpoints. {allowed}")
+    allowed = f"Expected one of these beginnings: {', '.join(sorted(origins))}." if origins else "You have none yet."
+    raise callback_error(f"The host and port are not those of one of your webhook endpoints. {allowed}")
 
 
 def callback_error(message: str) -> InvalidInput:

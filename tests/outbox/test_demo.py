@@ -32,7 +32,7 @@ def test_this_machine_is_allowed_besides_what_is_configured(settings, monkeypatc
 
     read = Environment(tmp_path).networks("KILIT_WEBHOOK_PRIVATE_ADDRESSES")
 
-    assert read == [ip_network("10.20.0.0/16"), ip_network("127.0.0.1")]
+    assert read == [ip_network("10.20.0.0/16"), ip_network("127.0.0.1"), ip_network("::1")]
 
 
 @pytest.mark.django_db
@@ -42,6 +42,6 @@ def test_the_endpoint_whose_messages_failed_is_made_once_and_sends_nothing() -> 
 
     endpoint = Endpoint.objects.get()
     statuses = Counter(endpoint.messages.values_list("status", flat=True))
-    assert (endpoint.is_on, endpoint.host) == (False, "warehouse.invalid")
+    assert (endpoint.is_on, endpoint.origin) == (False, "https://warehouse.invalid")
     assert statuses == {"FAILED": 4, "DELIVERED": 2, "QUEUED": 1}
     assert not OutboxMessage.objects.claimable().exists()

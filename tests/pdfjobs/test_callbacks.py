@@ -183,9 +183,47 @@ def test_a_host_that_is_no_endpoints_is_refused_with_those_that_are(api, url: st
 
     (error,) = answer.json()["error"]["fields"]
     assert (answer.status_code, error["field"]) == (400, "callbackUrl")
-    assert "erp.example, shop.example." in error["message"]
+    assert "https://erp.example, https://shop.example." in error["message"]
     assert "off.example" not in error["message"]
     assert not PdfJob.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "signer"),
+    [
+        ("https://shop.example/results", "https://shop.example/results"),
+        ("https://shop.example/results?order=7", "https://shop.example/results"),
+        ("https://shop.example/elsewhere", "https://shop.example/hook"),  # the oldest
+        ("https://shop.example:443/elsewhere", "https://shop.example/hook"),
+        ("https://shop.example:8443/elsewhere", "https://shop.example:8443/hook"),
+        ("http://localhost:3000/done", "http://127.0.0.1:3000/hook"),
+        ("http://[::1]:3000/done", "http://[::1]:3000/hook"),
+    ],
+)
+def test_a_callback_is_signed_with_the_secret_of_its_own_address(api, url: str, signer: str) -> None:
+    for other in (
+        "https://shop.example/results",
+        "https://shop.example:8443/hook",
+        "http://127.0.0.1:34995/",
+        "http://127.0.0.1:3000/hook",
+        "http://[::1]:3000/hook",
+    ):
+        make_endpoint(url=other, kinds=[])
+    assert request(api, url).status_code == 201
+
+    bring(PdfJob.objects.get(), "succeeded")
+
+    assert sent() == [("pdf.succeeded", url)]
+    assert OutboxMessage.objects.get().endpoint.url == signer
+
+
+@pytest.mark.parametrize("url", ["https://shop.example:8443/", "http://shop.example/"])
+def test_another_port_of_an_endpoints_host_is_refused(api, url: str) -> None:
+    answer = request(api, url)
+
+    (error,) = answer.json()["error"]["fields"]
+    assert (answer.status_code, error["field"]) == (400, "callbackUrl")
+    assert "Expected one of these beginnings: https://shop.example." in error["message"]
 
 
 @pytest.mark.parametrize(
