@@ -25,10 +25,13 @@ EXPECTED_FAILURE = "EXPECTED_FAILURE"
 REOPENED_FAILURE = "REOPENED_FAILURE"
 
 NAME_GROUP = """
-    NEW.error_group = CASE WHEN {without_group} THEN ''
+    {hide_quoted}NEW.error_group = CASE WHEN {without_group} THEN ''
       ELSE left(md5(NEW.{code} || chr(10) || lock_error_shape(NEW.{message})), {length}) END;
     RETURN NEW;
 """
+
+HIDE_QUOTED = """NEW.{message} = coalesce(replace(NEW.{message}, nullif({quoted}, ''), '…'), NEW.{message});
+    """
 
 # A text from which a person's identifiers are removed stays in its group: the counts are of what happened.
 KEEP_GROUP = f"""
@@ -43,7 +46,7 @@ RECORD = """
             {new_scope} AS new_scope, n.status AS new_state, n.error_group AS new_group,
             n.{code} AS new_code, n.{message} AS new_message,
             {old_scope} AS old_scope, o.status AS old_state, o.error_group AS old_group,
-            o.{code} AS old_code, o.{message} AS old_message{old_time}
+            o.{code} AS old_code, o.{message} AS old_message{reopened_by}
           FROM new_rows n JOIN old_rows o ON o.id = n.id
           WHERE (n.status, n.error_group, {new_scope}) IS DISTINCT FROM (o.status, o.error_group, {old_scope})
         ){count_expected}{count_reopened}
@@ -71,14 +74,17 @@ COUNT_EXPECTED = """, expected AS (
           WHERE comes AND (old_state, new_state, new_code) IN ({expected}) GROUP BY new_scope
         )"""
 
-# Without those that were expected to fail, which no rate has.
-OLD_TIME = ", o.updated_at AS failed_at"
+# Without those that were expected to fail, which no rate has: the event of the failure has the state before it.
+REOPENED_BY = ", o.id AS row_id, o.updated_at AS failed_at"
 COUNT_REOPENED = """, reopened AS (
           INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
           SELECT {queue}, old_scope, {counted_as}, 0, count(*), date_trunc('hour', failed_at) FROM changed
           WHERE leaves AND old_state IN ({rated}) AND (new_state <> old_state OR NOT comes){unexpected}
           GROUP BY old_scope, date_trunc('hour', failed_at)
         )"""
+WAS_UNEXPECTED = """
+            AND ((SELECT from_state FROM lock_event WHERE object_id = row_id AND to_state = old_state
+              AND from_state <> to_state ORDER BY id DESC LIMIT 1), old_state, old_code) NOT IN ({expected})"""
 
 # Pruned rows leave their group.
 FORGET = """
@@ -113,6 +119,7 @@ class Failures:
     prunable: bool = False
     settled: str = ""  # a column that is true once a failed row needs no one any more: it leaves its group
     erasable: bool = False  # messages may quote what identifies a person
+    quoted: str = ""  # SQL of {row}: a text that is replaced in its messages before they are stored, such as a click id
     # Failures that leave nothing to do: the state before, the state after, and the code. What a person ended is added.
     expected: Collection[tuple[str, str, str]] = ()
     # States that rates count as failed, if they count a row once however often it fails.
@@ -142,7 +149,7 @@ class Failures:
             "old_scope": scope_of("o", self.scope),
         }
         columns["count_expected"] = self._count_expected()
-        columns |= {"count_reopened": self._count_reopened(), "old_time": OLD_TIME if self.rated else ""}
+        columns |= {"count_reopened": self._count_reopened(), "reopened_by": REOPENED_BY if self.rated else ""}
         return [
             self._name_group("name_error_on_insert", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
             self._name_group(
@@ -160,8 +167,8 @@ class Failures:
         return COUNT_EXPECTED.format(**values) if self.expected else ""
 
     def _count_reopened(self) -> str:
-        codes = dict.fromkeys(code for _, _, code in self.expected)
-        unexpected = f" AND old_code NOT IN ({listed(codes)})" if codes else ""
+        arrows = ", ".join(f"({listed(arrow)})" for arrow in self.expected)
+        unexpected = WAS_UNEXPECTED.format(expected=arrows) if arrows else ""
         values = {"queue": quote(self.table.queue), "counted_as": quote(REOPENED_FAILURE), "unexpected": unexpected}
         return COUNT_REOPENED.format(**values, rated=listed(self.rated)) if self.rated else ""
 
@@ -178,6 +185,8 @@ class Failures:
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:
         settled = f" OR NEW.{self.settled}" if self.settled else ""
         columns = {"code": self.code, "message": self.message, "without_group": f"NEW.{self.code} = ''{settled}"}
+        columns["hide_quoted"] = HIDE_QUOTED.format(message=self.message, quoted=self.quoted.format(row="NEW"))
+        columns["hide_quoted"] *= bool(self.quoted)
         keep_group = KEEP_GROUP if self.erasable and operation is pgtrigger.Update else ""
         return pgtrigger.Trigger(
             name=name,

@@ -35,7 +35,8 @@ from ociqueue.states import (
 )
 
 ADJUSTMENT_PREFIX = "adj_"
-FAILURES = failures_of(ADJUSTMENTS, EXPECTED_ADJUSTMENT_FAILURES)
+CLICK_ID = "(SELECT gclid || wbraid || gbraid FROM offline_conversion_queue WHERE id = {row}.original_id)"
+FAILURES = failures_of(ADJUSTMENTS, EXPECTED_ADJUSTMENT_FAILURES, quoted=CLICK_ID)
 WITHOUT_ORIGINAL = tuple(ORIGINAL_FAILED)
 LOST_ORIGINAL = Q(original__status=ConversionStatus.FAILED)
 RETRACTS_UNSENT = Q(kind=AdjustmentKind.RETRACTION, original__status__in=WAITING, original__outcome_unknown=False)

@@ -29,7 +29,7 @@ from ociqueue import sentences
 from ociqueue.codes.table import CONVERSION_ENTRIES, EXPECTED_FAILURES, EXPIRED, WITHHELD
 from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.key import key_triggers
+from ociqueue.models.key import CLICK_ID, key_triggers
 from ociqueue.models.sending import (
     BATCH,
     NO_ERROR,
@@ -149,7 +149,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
 
 
 PREFIX = "seal_"
-FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, settled="is_replaced")
+FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, quoted=CLICK_ID, settled="is_replaced")
 NO_CLICK_ID = Q(gclid="", wbraid="", gbraid="")
 NO_HASH = Q(hashed_email="", hashed_phone="")
 CLICK_IDS = ("gclid", "wbraid", "gbraid")

@@ -25,11 +25,12 @@ from ociqueue.models.site import Site
 
 SITE = ("site",)
 TABLE = "ociqueue_conversionkey"
+CLICK_ID = "{row}.gclid || {row}.wbraid || {row}.gbraid"  # at most one is set
 KEYS = KeyTable(
     TABLE,
     {
         **{name: f"{{row}}.{name}" for name in ("id", "site_id", "action", "source_key", "order_id")},
-        "click_id": "{row}.gclid || {row}.wbraid || {row}.gbraid",  # at most one is set
+        "click_id": CLICK_ID,
         **{name: f"{{row}}.{name}" for name in ("hashed_email", "hashed_phone")},
     },
 )

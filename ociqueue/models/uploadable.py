@@ -114,7 +114,9 @@ def uploadable_checks(prefix: str = "") -> list[CheckConstraint]:
     return checks(**{f"{prefix}{name}": condition for name, condition in conditions.items()})
 
 
-def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, settled: str = "") -> Failures:
+def failures_of(
+    table: Lifecycle, expected: Mapping[str, ConversionStatus], *, quoted: str, settled: str = ""
+) -> Failures:
     """Return how a queue's failures are grouped; `expected` are codes, with the states in which they are found."""
     return Failures(
         table,
@@ -125,6 +127,7 @@ def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, s
         prunable=True,
         settled=settled,
         erasable=True,
+        quoted=quoted,
         expected=[
             (source, ConversionStatus.FAILED, code)
             for code, found_in in expected.items()

@@ -14,9 +14,11 @@ from kilit.lock.models.counts import CountDelta, HourCount
 from kilit.lock.sweeps import fold_counts, fold_errors
 from ociqueue.intake.corrections import Correction, replace_rows
 from ociqueue.models import Conversion, Site
+from ociqueue.models.sending import RELEASED, failure
 from ociqueue.operating.site_health import site_health
 from tests.support.conversions import make_failed
 from tests.support.dashboard import make_conversions, problems
+from tests.support.uploads import received, sent
 
 pytestmark = pytest.mark.django_db
 FOLDS = pytest.mark.parametrize("sweeps", [(), (fold_counts, fold_errors)], ids=["pending", "folded"])
@@ -97,6 +99,23 @@ def test_an_expected_failure_that_is_retried_takes_no_other_out_of_the_rate(site
     Conversion.objects.filter(provider_error_code="SKIPPED_BY_SCRIPT").retry_selected()
 
     assert site_health([site])[site.pk].error_rate == 0.5
+
+
+@pytest.mark.parametrize("is_verdict", [True, False])
+def test_what_was_expected_is_known_by_the_move_and_not_by_the_code_alone(site, is_verdict) -> None:
+    error = failure("CLICK_NOT_FOUND", "PERMANENT", "bad")
+    if is_verdict:  # a rate has it, as Google took the row first
+        received(site)
+        Conversion.objects.move("reject", **error, **RELEASED)
+    else:
+        sent(site)
+        Conversion.objects.move("ack_failed", **error, **RELEASED)
+    expected = site_health([site])[site.pk].recently_ended["EXPECTED_FAILURE"]
+
+    Conversion.objects.retry_selected()
+
+    assert expected == int(not is_verdict)
+    assert site_health([site])[site.pk].recently_ended["REOPENED_FAILURE"] == int(is_verdict)
 
 
 def test_many_retries_of_many_rows_raise_no_alarm_when_all_complete(site) -> None:
