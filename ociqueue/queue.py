@@ -67,6 +67,9 @@ class SiteQueue(Queue):
     def visible_to(self, user: User | AnonymousUser) -> Any:
         return self.model.objects.visible_to(user)
 
+    def hidden_text(self, row: Any) -> str:
+        return str(getattr(row, "original", row).click_id)
+
     def entry_of(self, row: Any) -> ErrorEntry:
         entry: ErrorEntry = row.entry
         return entry

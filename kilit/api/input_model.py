@@ -68,6 +68,7 @@ TEXTS = {
     "string_too_short": "This may not be empty.",
     "string_type": "Expected a string.",
     "string_unicode": "Control characters and broken Unicode are not allowed.",
+    "text_too_short": "Expected at least {min_length} characters.",
     "too_long": "Expected at most {max_length:,}, got {actual_length:,}.",
     "too_short": "Expected at least {min_length}, got {actual_length}.",
     "tuple_type": "Expected a list.",
@@ -245,6 +246,8 @@ def _text(detail: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> 
         return f"Expected one of {', '.join(words)}."
     if kind == "string_unicode" and _is_model(_at(model, path)[0]):
         return "A field's name contains broken Unicode."
+    if kind == "string_too_short" and detail["ctx"]["min_length"] > 1:
+        kind = "text_too_short"
     return TEXTS[kind].format(**detail.get("ctx", {})) if kind in TEXTS else str(detail["msg"])
 
 

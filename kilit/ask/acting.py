@@ -4,12 +4,13 @@ At most 1,000 jobs at once: more are a bulk action of the console, which asks fo
 """
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from rest_framework.exceptions import NotFound, PermissionDenied
 
 from kilit.api.errors import ApiError
-from kilit.ask.schemas import MOST_ACTED_ON, ActInput, AskOutcome, AskSwitch, AskUnchanged, PauseInput
+from kilit.ask.schemas import MOST_ACTED_ON, MOST_NAMED, ActInput, AskOutcome, AskSwitch, AskUnchanged, PauseInput
 from kilit.ask.verbs import Caller, masked, verb
 from kilit.batches.operations import OperationResult, OperationUnavailable
 from kilit.batches.queues import Queue
@@ -45,7 +46,7 @@ verb_of_jobs("approve", "Approve held jobs", HOLD, is_idempotent=False)
 
 def act(name: str, caller: Caller, body: ActInput) -> AskOutcome:
     """Do an operation with some jobs, of whichever queues they are."""
-    chosen = named_rows(caller, body.ids) if body.ids else [rows_of_group(name, caller, body)]
+    chosen = named_rows(caller, body.ids, body.queue) if body.ids else [rows_of_group(name, caller, body)]
     moved, unchanged, sentences = list[str](), list[AskUnchanged](), []
     for queue, ids in chosen:
         if not caller.may(name, queue):
@@ -92,11 +93,17 @@ def explain_unchanged(action: Action, pk: UUID, result: OperationResult) -> AskU
     return refusal(pk, result.messages.get(pk, why), skip.state if skip else None)
 
 
-def named_rows(caller: Caller, ids: Sequence[UUID]) -> list[ChosenRows]:
+def named_rows(caller: Caller, ids: Sequence[UUID], name: str | None) -> list[ChosenRows]:
+    """Return the rows by their queues; of the queue that is named, if one is, or nothing is done."""
+    named = caller.queues(name)
     rows = [(queue, queue.visible_to(caller.user).filter(pk__in=ids).order_by("pk")) for queue in caller.queues()]
     chosen = [(queue, pks) for queue, each in rows if (pks := list(each.values_list("pk", flat=True)))]
     if not chosen:
         raise NotFound(NOT_FOUND)
+    others = [str(pk) for queue, pks in chosen if queue not in named for pk in pks]
+    if others:
+        message = f"Of another queue than {name}, and nothing was changed: {', '.join(others[:MOST_NAMED])}"
+        raise ApiError(409, "OTHER_QUEUE", f"{message}{' …' if len(others) > MOST_NAMED else '.'}", ids=others)
     return chosen
 
 
@@ -156,10 +163,21 @@ def switch_queue(operation: SiteOperation, caller: Caller, body: PauseInput) -> 
 
 
 def switch_site(operation: SiteOperation, caller: Caller, body: PauseInput) -> bool:
-    site = sites().seen_by(caller.user).with_id(str(body.site)).first()
-    if site is None:
-        raise NotFound("There is no such site among those that you see.")
+    site = site_named(caller, str(body.site))
     if not (operation.may(caller.user) and operation.allowed(caller.user).filter(pk=site.pk).exists()):
         raise PermissionDenied("You may not do this with this site.")
     note = f" With the API key {caller.key}." if caller.key else ""
     return bool(run_where_possible(operation, caller.user, [site.pk], reason=body.reason, note=note))
+
+
+def site_named(caller: Caller, text: str) -> Any:
+    """Return the site with an id, with this name, or the only one whose name has these words."""
+    seen = sites().seen_by(caller.user)
+    named = seen.active().filter(name__words=text).order_by("name", "pk")
+    for rows in (seen.with_id(text), named.filter(name=text), named):
+        if len(found := list(rows[: MOST_NAMED + 1])) == 1:
+            return found[0]
+        if found:
+            matches = [{"site_id": site.public_id, "name": site.name} for site in found[:MOST_NAMED]]
+            raise ApiError(409, "AMBIGUOUS", "Several sites have this name. Name one by its id.", matches=matches)
+    raise NotFound("There is no such site among those that you see.")

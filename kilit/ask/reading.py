@@ -1,6 +1,7 @@
 """The verbs that only read: what is wrong, where a job is and why, and how many there are."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from kilit.console.lists.error_groups import group_message, largest_groups
 from kilit.console.queue_admin import admin_of
 from kilit.lock.audit import actor_in_words
 from kilit.lock.models import Count, Event, QueuePause
+from kilit.lock.prefixes import WholeText
 from kilit.lock.table import Kind
 from kilit.problems.registry import Problem, find_problems
 from kilit.problems.tracking import texts_to_send
@@ -26,7 +28,7 @@ from kilit.sites.site_model import site_model, sites
 from kilit.workers.models import Heartbeat
 
 MOST_STEPS = 20
-MOST_MATCHES, MOST_NAMED = 50, 10  # that are looked at, and named, when a text finds several jobs
+MOST_MATCHES = 50  # that are looked at when a text finds several jobs
 SEVERITIES = {1: "notice", 2: "warning", 3: "error", 4: "critical"}
 
 
@@ -63,33 +65,36 @@ def explain(caller: Caller, body: schemas.ExplainInput) -> schemas.AskExplanatio
 
     And what may be done, by whom. Times in sentences are in UTC.
     """
-    matches, _has_more = caller.find(body.job, body.queue, MOST_MATCHES)
+    matches, _has_more = caller.find(WholeText(body.job), body.queue, MOST_MATCHES)
+    if not matches:
+        matches, _has_more = caller.find(body.job, body.queue, MOST_MATCHES)
     if not matches:
         raise ApiError(404, "NOT_FOUND", "There is no such job among those that you see.")
     whole_names = [(queue, row) for queue, row in matches if admin_of(queue).page.name(row) == body.job]
     matches = whole_names if len(whole_names) == 1 else matches
     if len(matches) > 1:
-        named = [show_job(*match) for match in matches[:MOST_NAMED]]
+        named = [show_job(*match) for match in matches[: schemas.MOST_NAMED]]
         raise ApiError(409, "AMBIGUOUS", f"This finds {len(matches)} jobs or more. Name one by its id.", matches=named)
     ((queue, row),) = matches
     events, blockers = Event.objects.history(row), admin_of(queue).page.blockers
+    hide = partial(masked, hidden=queue.hidden_text(row))
     return {
         "job": show_job(queue, row),
-        "blockers": [{"kind": each.kind.value, "sentence": masked(each.sentence)} for each in blockers(row, events)],
+        "blockers": [{"kind": each.kind.value, "sentence": hide(each.sentence)} for each in blockers(row, events)],
         "error": show_error(queue, row),
-        "timeline": list(show_steps(queue, events)),
+        "timeline": list(show_steps(queue, events, hide)),
         "actions": list(show_actions(caller, queue, row)),
     }
 
 
 def show_job(queue: Queue, row: Any) -> schemas.AskJob:
-    model_admin = admin_of(queue)
+    model_admin, hidden = admin_of(queue), queue.hidden_text(row)
     entry = entry_of(model_admin, row)
     return {
         "id": str(row.pk),
         "queue": queue.table.queue,
-        "name": masked(model_admin.page.name(row)),
-        "belongs_to": masked(model_admin.page.belongs_to(row)),
+        "name": masked(model_admin.page.name(row), hidden),
+        "belongs_to": masked(model_admin.page.belongs_to(row), hidden),
         "state": row.status,
         "state_words": str(queue.table.labels[row.status]),
         "error_code": getattr(row, model_admin.failures.code) if entry else None,
@@ -103,20 +108,21 @@ def show_error(queue: Queue, row: Any) -> schemas.AskError | None:
     failures, entry = queue.failures, entry_of(admin_of(queue), row)
     if entry is None:
         return None
-    shown = show_advice(entry, getattr(row, failures.code), getattr(row, failures.message))
+    message = masked(getattr(row, failures.message), queue.hidden_text(row))
+    shown = show_advice(entry, getattr(row, failures.code), message)
     cause = gettext(entry.cause) if entry.cause else ""
     return {**shown, "cause": cause, "advice": shown["advice"].removeprefix(cause).strip()}
 
 
-def show_advice(entry: ErrorEntry, code: str, message: object) -> schemas.AskAdvice:
+def show_advice(entry: ErrorEntry, code: str, message: str) -> schemas.AskAdvice:
     advice, turn = " ".join(entry.sentences()), str(entry.turn.label)
-    return {"code": code, "words": entry.label, "message": masked(message), "advice": advice, "turn": turn}
+    return {"code": code, "words": entry.label, "message": message, "advice": advice, "turn": turn}
 
 
-def show_steps(queue: Queue, events: list[Event]) -> Iterator[schemas.AskStep]:
+def show_steps(queue: Queue, events: list[Event], hide: Callable[[object], str]) -> Iterator[schemas.AskStep]:
     model_admin = admin_of(queue)
     for step in model_admin.page.story.steps(events, model_admin.failures, model_admin.states.labels)[:MOST_STEPS]:
-        texts = {name: masked(getattr(step, name)) for name in ("sentence", "message", "error_code", "error_message")}
+        texts = {name: hide(getattr(step, name)) for name in ("sentence", "message", "error_code", "error_message")}
         yield present(step, schemas.AskStep, at=step.event.created_at, **texts)
 
 
@@ -156,7 +162,7 @@ def groups_of(caller: Caller, queue: Queue, *, limit: int) -> Iterator[schemas.A
             group=group.name,
             count=group.total,
             last_day=sum(trends[group.name]),
-            **show_advice(entries[group.name], group.code, group_message(group)),
+            **show_advice(entries[group.name], group.code, masked(group_message(group))),
         )
 
 

@@ -18,7 +18,8 @@ from kilit.ask.verbs import VERBS, Caller, Verb, offered
 
 NOT_FOUND = {404: {"NOT_FOUND": "There is no such queue, job, error group or site among those that the caller sees."}}
 CONFLICTS = {
-    "AMBIGUOUS": "The text finds several jobs; `matches` names them.",
+    "AMBIGUOUS": "The text finds several jobs or sites; `matches` names them.",
+    "OTHER_QUEUE": "Some of the ids are of another queue than the one named; `ids` lists them. Nothing was changed.",
     "TOO_MANY": "More than 1,000 jobs match; nothing was changed.",
     "UNAVAILABLE_NOW": "It cannot be done now, whatever the jobs are; nothing was changed.",
 }

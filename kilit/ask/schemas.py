@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 from kilit.api.input_model import Id, InputModel, Time, invalid, line
 
 MOST_ACTED_ON = 1_000
+MOST_NAMED = 10  # of what a text finds, in an error
 LONGEST_TEXT = 512  # a click id
 JOB = "0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 

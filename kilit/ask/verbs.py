@@ -22,14 +22,15 @@ from kilit.batches.queues import Queue, queues
 from kilit.console.queue_admin import admin_of
 from kilit.lock.audit import name_actor
 from kilit.machine_errors import explain
-from kilit.masking import mask_identifiers
+from kilit.masking import HIDDEN, mask_identifiers
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
 
-def masked(text: object) -> str:
-    """Return a text of people or machines as lists show it: in words, and without personal data."""
-    return mask_identifiers(explain(unescape(strip_tags(str(text)))))
+def masked(text: object, hidden: str = "") -> str:
+    """Return a text of people or machines as lists show it: in words, without personal data and what its row hides."""
+    words = explain(unescape(strip_tags(str(text))))
+    return mask_identifiers(words.replace(hidden, HIDDEN) if hidden else words)
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,10 @@ class Queue:
         entry = self.entry(code, state)
         return "" if entry is UNKNOWN else entry.label
 
+    def hidden_text(self, row: Any) -> str:
+        """Return what a row holds and no text that leaves may quote, such as a click id."""
+        return ""
+
     def entry_of(self, row: Any) -> ErrorEntry:
         return self.entry(getattr(row, self.failures.code), row.status)
 

@@ -4,7 +4,7 @@ from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db.models import F, Index, OrderBy, Q, Value
 from django.db.models.functions import Collate
 from django.db.models.indexes import IndexExpression
-from django.db.models.lookups import StartsWith
+from django.db.models.lookups import Exact, StartsWith
 
 from kilit.lock.folding import Fold, FoldedColumn, FoldedWords
 
@@ -21,9 +21,14 @@ def word_index(name: str, *columns: str) -> GinIndex:
     return GinIndex(*map(FoldedWords, columns), name=name)
 
 
+class WholeText(str):
+    """A text that `begins_with` compares as a whole, by the same index."""
+
+
 def begins_with(expression: object, text: str) -> Q:
+    lookup = Exact if isinstance(text, WholeText) else StartsWith
     # Both sides in SQL: Python and PostgreSQL disagree about the lower case of some letters.
-    return Q(StartsWith(FoldedColumn(expression), Fold(Value(text))))
+    return Q(lookup(FoldedColumn(expression), Fold(Value(text))))
 
 
 def allow_operator_classes() -> None:

@@ -1,5 +1,7 @@
 """The verbs over REST: what each kind of key is offered, what they answer, and what they change."""
 
+import json
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -7,8 +9,10 @@ from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.batches.models import BulkAction
+from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity, Event, QueuePause
-from ociqueue.models import Conversion
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Conversion, Site
 from tests.support import cutting_jobs, pdf_jobs
 from tests.support.api import Api
 from tests.support.ask import ACTS, OFFERS, READS, make_key
@@ -279,3 +283,65 @@ def test_a_key_without_a_scope_that_asks_is_refused(world) -> None:
     key = ApiKey.objects.issue(User.objects.get(username="ayse"), name="shop", scopes=["enqueue"])[1]
 
     assert Api(key).get("ask").json()["error"]["code"] == "MISSING_SCOPE"
+
+
+SHORT_CLICK_IDS = ["EAIaIQobChMI-abc_DEF", "abc123", "ab.cd~ef", "WB%2Fx=", "SECRETGCLID12345"]
+
+
+@pytest.mark.parametrize("click_id", SHORT_CLICK_IDS)
+def test_no_answer_has_a_rows_click_id_whatever_it_looks_like(world, asks, click_id) -> None:
+    (row,) = make_failed(world.site, code="NEW_CODE", message=f"Google rejects {click_id}: no.", gclid=click_id)
+    with acting_as("operator:ayse", reason=f"Looked up {click_id}."):
+        Conversion.objects.filter(pk=row.pk).retry_selected()
+
+    answers = [asks("reads", verb, body)[1] for verb, body in world.requests().items() if verb in READS]
+    explained = asks("reads", "explain", {"job": str(row.pk)})[1]
+    Conversion.objects.claim(limit=5)
+    Conversion.objects.ack_failed(code="NEW_CODE", category="PERMANENT", message=f"Google rejects {click_id}: no.")
+    failed = asks("reads", "explain", {"job": str(row.pk)})[1]
+
+    assert click_id not in json.dumps([*answers, explained, failed], ensure_ascii=False)
+    assert failed["error"]["message"] == "Google rejects …: no."
+    assert [step for step in explained["timeline"] if "Looked up …." in step["message"]]
+
+
+@pytest.mark.parametrize("verb", ["retry", "mark_failed"])
+def test_ids_of_another_queue_than_the_named_one_change_nothing(world, asks, verb) -> None:
+    ids = [str(world.failed.pk)]
+
+    status, answer = asks("acts", verb, {"queue": "pdf", "ids": ids, "reason": "x"})
+
+    assert (status, answer["error"]["code"], answer["error"]["ids"]) == (409, "OTHER_QUEUE", ids)
+    assert ids[0] in answer["error"]["message"]
+    assert not Activity.objects.filter(kind="action").exists()
+    assert asks("acts", "retry", {"queue": "conversion", "ids": ids, "reason": "x"})[1]["changed"] == 1
+
+
+def test_a_site_is_paused_by_words_of_its_name_if_they_name_one(world, asks) -> None:
+    twin = Site.objects.create(name="Zeytin Shop 2", default_currency="TRY")
+    SiteMembership.objects.create(site=twin, user=User.objects.get(username="ayse"), role="operator")
+
+    paused = asks("acts", "pause", {"site": "zeytin shop", "reason": "x"})
+    several = asks("acts", "pause", {"site": "ZEYT", "reason": "x"})
+    foreign = asks("acts", "pause", {"site": "portakal shop", "reason": "x"})
+
+    assert paused == (200, {"changed": True, "message": "The site is paused."})
+    assert (several[0], several[1]["error"]["code"]) == (409, "AMBIGUOUS")
+    assert [match["name"] for match in several[1]["error"]["matches"]] == ["Zeytin Shop 2", "zeytin shop"]
+    assert foreign[0] == 404
+    assert {site.name for site in Site.objects.filter(is_paused=True)} == {"zeytin shop"}
+
+
+def test_a_whole_name_is_found_among_more_that_begin_with_it_than_are_looked_at(world, asks, monkeypatch) -> None:
+    for number in range(3):
+        make_failed(world.site, source_key=f"zeytin-7{number}")
+    monkeypatch.setattr("kilit.ask.reading.MOST_MATCHES", 2)
+
+    assert asks("reads", "explain", {"job": "zeytin-7"})[1]["job"]["id"] == str(world.failed.pk)
+    assert asks("reads", "explain", {"job": "zeytin-"})[0] == 409
+
+
+def test_a_text_that_is_too_short_is_called_so(asks) -> None:
+    (error,) = asks("reads", "find", {"text": "x"})[1]["error"]["fields"]
+
+    assert error == {"field": "text", "message": "Expected at least 2 characters."}
