@@ -8,7 +8,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ociqueue', '0007_say_temporary'),
+        ('ociqueue', '0008_account_for_imported_lines'),
     ]
 
     operations = [
