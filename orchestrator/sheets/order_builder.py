@@ -1,6 +1,7 @@
 """Collects an order from a sheet: its fields and their cells, where values come from, and the faults."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -27,6 +28,8 @@ class OrderBuilder:
     def __init__(self, grid: Grid, head: Head, rules: Rules, defaults: SheetDefaults) -> None:
         self.grid, self.head, self.rules, self.defaults = grid, head, rules, defaults
         self.parts: list[dict[str, Any]] = []
+        self.rows, self.is_cut_short = sorted(grid.rows), False
+        self._accounted: Counter[int] = Counter()  # rows that are parts, or shown as not read
         self.order: dict[str, Any] = {"parts": self.parts}
         self.cells: dict[str, str] = {}
         self.faults: list[CellFault] = []
@@ -63,11 +66,26 @@ class OrderBuilder:
         if len(self.parts) < MOST_PARTS:
             return False
         self.fault(cell, "parts", _("More than %(most)s parts. Split the order.") % {"most": f"{MOST_PARTS:,}"})
+        self.is_cut_short = True
         return True
 
-    def skip(self, row: int) -> None:
-        column, value = min(self.grid.rows[row].items())
-        self.source("not read", value if isinstance(value, str) else "", Origin.CELL, coordinate(row, column))
+    def skip(self, row: int, column: int = 0, note: str = "") -> None:
+        """Show that a row was not read, at its first cell or at the one that is why."""
+        cells = self.grid.rows[row]
+        column = column or min(cells, default=1)
+        value = "" if note else cells.get(column)
+        self.source("not read", value if isinstance(value, str) else "", Origin.CELL, coordinate(row, column), note)
+        self._accounted[row] += 1
+
+    def add(self, part: dict[str, Any], row: int) -> None:
+        self.parts.append(part)
+        self._accounted[row] += 1
+
+    def settle_rows(self, first: int) -> None:
+        """Report each row, from the first on, that is not one part and is not shown as left out either."""
+        for row in self.rows:
+            if row >= first and self._accounted[row] != 1 and not self.is_cut_short:
+                self.fault(coordinate(row, 1), "parts", _("This row was not read as one part."))
 
     def put(self, part: dict[str, object], name: str, value: object, cell: str) -> None:
         part[name] = value

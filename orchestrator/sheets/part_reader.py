@@ -106,7 +106,7 @@ class PartReader:
                 self.builder.inherit(part, name, cell, hint)
         if "part_type" not in part:
             self._part_type(part, row)
-        self.builder.parts.append(part)
+        self.builder.add(part, row)
 
     def thickness(self, part: dict[str, object], value: Value, cell: str) -> None:
         try:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 
 from kilit.csv.numbers import read_number
-from orchestrator.sheets.grid import Grid, coordinate
+from orchestrator.sheets.grid import Grid
 from orchestrator.sheets.headings import fold
 from orchestrator.sheets.kilit_layout import SEARCHED_ROWS, Headings
 from orchestrator.sheets.order_builder import OrderBuilder
@@ -97,7 +97,7 @@ def normalise(builder: OrderBuilder, headings: Headings) -> None:
     for row in [row for row in grid.numbered_rows() if row > headings.row]:
         cells = grid.rows[row]
         if fold(str(cells.pop(enabled, ""))) in ("false", "0", "no"):
-            builder.source("not read", "", Origin.CELL, coordinate(row, enabled), _("disabled in the list"))
+            builder.skip(row, enabled, _("disabled in the list"))
             del grid.rows[row]
             continue
         for column in (columns[name] for name in SIZES if name in columns):

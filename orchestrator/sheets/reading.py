@@ -145,6 +145,7 @@ def _read(grid: Grid, rules: Rules, defaults: SheetDefaults) -> tuple[OrderBuild
         head = read_head(grid, range(1, headings.row), labels_only=True)
         builder = OrderBuilder(grid, head, rules, defaults)
         kilit_layout.read_parts(builder, headings)
+        builder.settle_rows(headings.row + 1)
         return builder, kilit_layout.LAYOUT
     if program := program_layouts.find_layout(grid):
         layout, headings = program
@@ -152,10 +153,12 @@ def _read(grid: Grid, rules: Rules, defaults: SheetDefaults) -> tuple[OrderBuild
         builder = OrderBuilder(grid, head, rules, defaults)
         program_layouts.normalise(builder, headings)
         kilit_layout.read_parts(builder, headings)
+        builder.settle_rows(headings.row + 1)
         return builder, layout.name
     start = list_layout.find_start(grid) or 1
     builder = OrderBuilder(grid, read_head(grid, range(1, min(start, ROWS + 1))), rules, defaults)
     list_layout.read_parts(builder, start)
+    builder.settle_rows(start)
     return builder, list_layout.LAYOUT
 
 
