@@ -58,7 +58,8 @@ def adjust(site: Site, raw: Sequence[object], *, dry_run: bool = False) -> list[
                 entry.store()
         except IntegrityError:
             # Another request stored one with the same key, for another conversion; now it is found.
-            if all(one.pk == entry.by_key[one.source_key].pk for one in entry.with_keys()):
+            known = {one.pk for one in entry.by_key.values()}
+            if all(one.pk in known for one in entry.with_keys()):
                 raise
             continue
         if entry.new and site.sync_method in UPLOADED_HERE:

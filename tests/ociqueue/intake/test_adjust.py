@@ -1,5 +1,6 @@
 """Entry of adjustments: which are stored, which are refused, and what ends at once."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,13 +11,15 @@ from django.utils import timezone
 from kilit.lock.models import Event
 from kilit.workers import sweeps
 from ociqueue.codes.table import EXPECTED_ADJUSTMENT_FAILURES
-from ociqueue.intake.adjustments import adjust
+from ociqueue.intake.adjustments import Entry, adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
 from tests.support.adjustments import restate, retract
 from tests.support.conversions import new_conversion
 from tests.support.guarded_columns import write_unguarded
+from tests.support.turns import in_own_session
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -278,3 +281,26 @@ def test_a_failed_conversion_that_google_may_have_is_a_failure_to_look_at(site, 
 
     assert adjustments()[0].provider_error_code == "ORIGINAL_OUTCOME_UNKNOWN"
     assert "ORIGINAL_OUTCOME_UNKNOWN" not in EXPECTED_ADJUSTMENT_FAILURES
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_key_of_a_refused_item_may_be_taken_while_another_collides(site, sold, monkeypatch) -> None:
+    other = make(site, "COMPLETED", value=50, currency="TRY", source_key="order-2")
+    retracted = {"kind": "RETRACTION", "sourceKey": "key-1"}
+    restated = [{"kind": "RESTATEMENT", "sourceKey": key, "value": 20} for key in ("key-1", "key-0")]
+    own = [{**item, "id": str(sold)} for item in (retracted, restated[1])]  # nothing follows a retraction
+    theirs = [{**restated[1], "id": str(other)}, {**restated[0], "id": str(other), "value": 30}]
+    store = Entry.store
+
+    def store_late(entry: Entry) -> None:
+        monkeypatch.setattr(Entry, "store", store)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(in_own_session, lambda: adjust(site, theirs)).result(timeout=PATIENCE)
+        store(entry)
+
+    monkeypatch.setattr(Entry, "store", store_late)
+
+    results = adjust(site, own)
+
+    assert [result["status"] for result in results] == ["invalid", "invalid"]
+    assert Adjustment.objects.filter(original=other).count() == 2
