@@ -61,7 +61,9 @@ class AdjustmentTable(CsvTable):
     ignored = (REASON, GOOGLE_TIME, *(name for name in ADJUSTMENT_FIELDS if name not in FIELDS))
     aliases = GOOGLE_NAMES
     about = gettext_lazy("This is a file of adjustments.")
-    submit = ngettext_lazy("Adjust %(number)s conversion", "Adjust %(number)s conversions", "count")
+    submit = ngettext_lazy(
+        "Adjust %(number)s conversion of %(site)s", "Adjust %(number)s conversions of %(site)s", "count"
+    )
     tally = AdjustmentTally
     amounts = ("value",)
 

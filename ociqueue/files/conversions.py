@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext, ngettext_lazy
 
 from kilit.api.input_model import FieldError
 from kilit.csv.index import MOST_LINES, LineKey
@@ -101,7 +101,7 @@ class ConversionTable(CsvTable):
     queue = CONVERSIONS.queue
     known = fields = FIELDS
     aliases = GOOGLE_NAMES
-    submit = gettext_lazy("Import %(number)s lines")
+    submit = ngettext_lazy("Import %(number)s line into %(site)s", "Import %(number)s lines into %(site)s", "count")
     tally = ImportTally
     amounts = ("conversionValue",)
     time = "conversionTime"

@@ -61,7 +61,9 @@ class CorrectionTable(CsvTable):
     required = ("id",)
     ignored = IGNORED
     about = gettext_lazy("The file has a column “id”: its lines are corrections of failed conversions.")
-    submit = ngettext_lazy("Correct and resend %(number)s row", "Correct and resend %(number)s rows", "count")
+    submit = ngettext_lazy(
+        "Correct and resend %(number)s row of %(site)s", "Correct and resend %(number)s rows of %(site)s", "count"
+    )
     tally = CorrectionTally
     amounts = ("conversionValue",)
     time = "conversionTime"

@@ -45,7 +45,7 @@ class CsvTable(ABC):
     queue: ClassVar[str]  # that the lines are stored in
     fields: ClassVar[Sequence[str]]  # of the file of rejected lines
     about: ClassVar[StrOrPromise] = ""  # what the console says of such a file
-    submit: ClassVar[StrOrPromise]  # the button that stores a %(number)s of its lines, by "count"
+    submit: ClassVar[StrOrPromise]  # the button that stores a %(number)s of lines of a %(site)s, by "count"
     tally: ClassVar[type[FileTally]]
     amounts: ClassVar[Sequence[str]] = ()
     time: ClassVar[str] = ""

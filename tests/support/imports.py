@@ -47,7 +47,7 @@ def worked(job: ImportJob) -> ImportJob:
 def confirm(client: Client, job: ImportJob | None = None) -> Any:
     """Import what was checked, or what was checked last."""
     job = job or ImportJob.objects.latest("created_at")
-    return client.post(f"{PAGES}{job.pk}/start/", follow=True)
+    return client.post(f"{PAGES}{job.pk}/start/", {"site": str(job.site_id or "")}, follow=True)
 
 
 def imported(client: Client, site: Site, content: str | bytes) -> ImportJob:

@@ -130,13 +130,17 @@ if CONVERSIONS.queue in queues:  # not switched off
     )
 
 
+def site_of(job: ImportJob) -> str:
+    return job.site.name if job.site else _("several sites")
+
+
 def _progress(job: ImportJob) -> SafeString:
     stored = tally_of(job).changes if job.is_storing else 0
     return two_lines(f"{job.percent} %", _("%(number)s stored") % {"number": number(stored)})
 
 
 file = column("file", gettext_lazy("file"), lambda job: two_lines(job.file_name, filesizeformat(job.size)))
-site = column("site", gettext_lazy("site"), lambda job: job.site.name if job.site else _("several sites"))
+site = column("site", gettext_lazy("site"), site_of)
 progress = column("progress", gettext_lazy("progress"), _progress)
 
 
@@ -153,7 +157,8 @@ def report_of(job: ImportJob) -> dict[str, Any]:
         "job": job,
         "about": table.about,
         "summary": tally.summary(dry_run=not job.is_storing),
-        "submit": with_number(table.submit, tally.changes),
+        "site_name": site_of(job),
+        "submit": with_number(table.submit, tally.changes, site=site_of(job)),
         "changes": tally.changes,
         "rows_address": rows if job.is_storing and tally.changes else "",
     }
@@ -176,7 +181,14 @@ def lines_of(job: ImportJob) -> dict[str, Any]:
 
 
 def start_page(_model_admin: BatchJobAdmin, request: HttpRequest, job: ImportJob) -> None:
-    """Store what was checked, and the lines that were corrected in the grid, also later."""
+    """Store what was checked, and the lines that were corrected in the grid, also later.
+
+    Beside the report may be a form that shows another site by now: the form says which one its reader sees.
+    """
+    if request.POST.get("site") != str(job.site_id or ""):
+        message = _("Nothing was imported: the file was checked for %(site)s. Check it again for the site you mean.")
+        messages.error(request, message % {"site": site_of(job)})
+        return
     typed = typed_lines(job, request.POST)
     if not (start(job) or typed):
         refuse(request, job)

@@ -4,15 +4,17 @@ import re
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from kilit.access.models import DeniedRequest
 from kilit.lock.models import Event
-from ociqueue.models import Conversion
+from kilit.sites.models import SiteMembership
+from ociqueue.models import Conversion, Site
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.browsing import NARROW, open_page
 from tests.support.console_pages import places
+from tests.support.imports import HEADER, good_lines
 from tests.support.pdf_workers import real_workers
 from tests.support.waiting import wait_until
 
@@ -205,3 +207,30 @@ def test_a_locked_out_user_sees_when_to_try_again(visitor, house) -> None:
 
     expect(page.get_by_role("heading")).to_contain_text("Too many failed logins")
     expect(page.get_by_text("Try again in 15 minutes.")).to_be_visible()
+
+
+def test_a_report_is_disabled_while_another_site_is_checked_and_imports_into_its_own_alone(visitor, house) -> None:
+    own, other = Site.objects.filter(sync_method="script").order_by("pk")[:2]
+    for site in (own, other):
+        SiteMembership.objects.get_or_create(site=site, user=house.person, defaults={"role": "operator"})
+    page = visitor.enter("demo-operator")
+    open_page(page, "/admin/ociqueue/conversion/import/")
+    content = f"{HEADER}{good_lines(2)}".encode()
+
+    def choose(site: Site) -> None:
+        page.locator("#id_site").click()
+        page.get_by_role("option").filter(has_text=site.name).first.click()
+
+    choose(own)
+    page.locator("input[type=file]").set_input_files({"name": "a.csv", "mimeType": "text/csv", "buffer": content})
+    first = page.get_by_role("button", name=f"Import 2 lines into {own.name}")
+    expect(first).to_be_enabled()
+    held: list[Route] = []
+    page.route("**/conversion/import/", lambda route: held.append(route))  # noqa: PLW0108
+    choose(other)
+    expect(first).to_be_disabled()
+    first.evaluate("(button) => { button.disabled = false; button.click(); }")  # whatever else may press it
+    expect(page.get_by_text(f"Nothing was imported: the file was checked for {own.name}.")).to_be_visible()
+
+    assert held
+    assert not Conversion.objects.filter(gclid__startswith="click-").exists()

@@ -2,7 +2,8 @@
 //
 // The form has `data-most` (bytes), `data-too-large` and `data-failed` (sentences), a <progress> and an element with
 // role="alert" for the sentences. A file that is chosen is sent at once. Without this script the server refuses what is
-// too large, and a button sends the file.
+// too large, and a button sends the file. What was found in a file is for the site that was chosen: once another one is,
+// or while a file is checked, its buttons are disabled, and what it sends names the site that the page shows.
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const form = document.querySelector("form[data-most]");
@@ -14,10 +15,20 @@ document.addEventListener("DOMContentLoaded", () => {
     message.hidden = !text;
   };
 
+  const report = () => document.getElementById("report");
+  const disableReport = () => {
+    for (const button of report()?.querySelectorAll("button") ?? []) button.disabled = true;
+  };
+  document.addEventListener("submit", (event) => {
+    if (report()?.contains(event.target)) event.target.elements.site.value = form.elements.site.value;
+  });
+
   form.addEventListener("change", () => {
+    disableReport();
     if ([...form.querySelectorAll("input[type=file]")].some((input) => input.files.length)) form.requestSubmit();
   });
   form.addEventListener("htmx:beforeRequest", (event) => {
+    disableReport();
     const files = [...form.querySelectorAll("input[type=file]")].flatMap((input) => [...input.files]);
     const isTooLarge = files.some((file) => file.size > Number(form.dataset.most));
     show(isTooLarge ? form.dataset.tooLarge : "");

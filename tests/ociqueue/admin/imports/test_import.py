@@ -5,6 +5,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.csv import reader
@@ -232,3 +233,32 @@ def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_f
     assert (line["gclid"], line["reason"]) == ("first", "line 2: conversionValue: Already imported with 1.00.")
     assert upload(operator, site, offered).context["summary"].startswith("Would store 0 of 1 lines; 1 duplicates")
     assert answer.context["rejected"] is None
+
+
+@pytest.mark.parametrize("shown", ["other", "", None])
+def test_an_import_is_for_the_site_that_its_page_shows(make_person, make_site, shown: str | None) -> None:
+    checked, other = make_site(name="Client 04"), make_site(name="Client 05")
+    operator = make_person(sites={checked: "operator", other: "operator"})
+    page = upload(operator, checked, GOOD)
+    form = {} if shown is None else {"site": str(other.pk) if shown else ""}
+
+    answer = operator.post(f"{PAGES}{ImportJob.objects.get().pk}/start/", form, follow=True)
+
+    assert "Client 04: Would store" in page.text
+    assert "Import 2 lines into Client 04" in page.text
+    assert "Nothing was imported: the file was checked for Client 04." in answer.text
+    assert not Conversion.objects.exists()
+    confirm(operator)
+    assert set(Conversion.objects.values_list("site", flat=True)) == {checked.pk}
+
+
+def test_a_file_of_several_sites_says_so_before_it_is_imported(make_person, make_site) -> None:
+    site = make_site()
+    operator = make_person(sites={site: "operator", make_site(): "operator"})
+    header, *lines = GOOD.splitlines()
+    content = "\n".join([f"siteId,{header}", *(f"{site.public_id},{line}" for line in lines)])
+
+    page = operator.post(ADDRESS, {"site": "", "file": SimpleUploadedFile("a.csv", content.encode())})
+
+    assert "Import 2 lines into several sites" in page.text
+    assert '<input type="hidden" name="site" value="">' in page.text

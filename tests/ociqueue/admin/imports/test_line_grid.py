@@ -35,7 +35,8 @@ def typed(page: Any, **changes: dict[str, str]) -> dict[str, str]:
 
 
 def store(client: Client, form: dict[str, str] | None = None) -> Any:
-    return client.post(f"{PAGES}{ImportJob.objects.get().pk}/start/", form or {}, follow=True)
+    job = ImportJob.objects.get()
+    return client.post(f"{PAGES}{job.pk}/start/", {"site": str(job.site_id or ""), **(form or {})}, follow=True)
 
 
 def test_good_and_corrected_lines_are_stored_with_one_button(operator, site) -> None:
