@@ -7,12 +7,14 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.access.key_scopes import KeyScope
 from kilit.api.queue_api import QueueApi
+from kilit.audit.checks import register_audit_check
 from kilit.batches.error_entries import ErrorEntry
 from kilit.batches.queues import Keeping, Queue, register
 from kilit.lock.free_text import FreeText
 from kilit.workers.doorbells import Doorbell
 from kilit.workers.sweeps import Sweep
 from orchestrator import metrics, webhooks
+from orchestrator.cutting.audited import differing_jobs
 from orchestrator.error_entries import FAILED, HELD, retried_out
 from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job, OrderDraft
@@ -80,3 +82,4 @@ QUEUE = CuttingQueue(
     ),
 )
 register(QUEUE)
+register_audit_check("cutting_job", differing_jobs)

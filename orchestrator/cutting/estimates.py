@@ -15,12 +15,14 @@ from typing import Any
 from django.conf import settings
 
 from orchestrator.cutting.orders import cutting_order
+from orchestrator.cutting.plan_law import figures_of_plan
 from orchestrator.cutting.problem import CuttingOrder
 from orchestrator.cutting.solution import write_solution
 from orchestrator.cutting.solving import solve
 from orchestrator.errors import JobError
 from orchestrator.figures.job_figures import compute
 from orchestrator.optiplanning.solution import CuttingPlan, read_plan, read_solution
+from orchestrator.planning.plan import transform
 from orchestrator.schemas.figures import JobFigures
 from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
@@ -41,13 +43,16 @@ class Estimate:
 
 def estimate(order: Order, rules: Rules, *, wait: float = WAIT) -> Estimate:
     """Plan an order within seconds. NoOptimiser, OptimiserBusy, or JobError if it cannot be planned."""
+    transform(order, rules)  # an order that would be held has no estimate
     task = cutting_order(order, rules)
     path = _path(task, rules)
     kept = _read(path)
     if kept is None:
         plan = solve(task, wait=wait)
+        content = write_solution(task, plan, rules.cutting)
+        figures_of_plan(content, order, rules)
         kept = {
-            "solution": write_solution(task, plan, rules.cutting).decode(),
+            "solution": content.decode(),
             "boards": plan.boards,
             "bound": sum(solved.bound for solved in plan.problems),
             "is_optimal": all(solved.is_optimal for solved in plan.problems),

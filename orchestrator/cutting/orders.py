@@ -63,7 +63,7 @@ def plate_cost(length: int, width: int) -> int:
 
 
 def _piece(part: Part, rules: Rules) -> Piece:
-    length, width = tenths(rules.millimetres(part.length_cm)), tenths(rules.millimetres(part.width_cm))
+    length, width = map(tenths, rules.cut_size(part))
     grain = rules.grain_mapping.get(str(part.grain), 0)
     if grain == ALONG_WIDTH:
         length, width = width, length

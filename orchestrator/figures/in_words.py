@@ -73,6 +73,8 @@ def totals(amounts: Amounts) -> Iterator[tuple[str, str]]:
 
 
 def missing_text(missing: MissingAmount) -> str:
+    if missing.source == "law":
+        return _("The amounts do not add up: %(what)s.") % {"what": missing.section}
     if missing.source == "solution":
         return _("The solution does not say “%(name)s”.") % {"name": missing.section}
     if missing.entry:
@@ -91,6 +93,8 @@ def notes_on(figures: JobFigures, *, is_finished: bool) -> Iterator[str]:
     if amounts.basis == "estimate" and amounts.waste_percent is not None:
         percent = {"percent": number_format(plain(amounts.waste_percent))}
         yield _("Estimate: the area of the parts and %(percent)s %% waste, without cuts and machine time.") % percent
+    if figures.charged:
+        yield _("Charged as if nothing were in stock: offcuts do not change the price of an order.")
     if figures.is_fixed:
         yield _("Fixed when the job was finished; new prices do not change it.")
     elif is_finished:

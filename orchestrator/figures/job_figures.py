@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from orchestrator.figures.amounts_law import lawful
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import board_name
 from orchestrator.orders.order import order_from
@@ -23,6 +24,7 @@ from orchestrator.schemas.figures import (
     AmountLine,
     Amounts,
     Basis,
+    Charged,
     EdgeLength,
     JobFigures,
     LineKind,
@@ -56,11 +58,13 @@ def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
             edges[edge] += (length if side in ALONG_LENGTH else width) * part.quantity
     rows = [MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()]
     solved = _of_solution(solution or {}, sum((row.area_m2 for row in rows), Decimal(0)))
+    charged = (solution or {}).get("charged")
     return JobFigures(
         pieces=sum(pieces.values()),
-        materials=tuple(_with_boards(rows, solution or {})),
+        materials=tuple(_with_boards(rows, charged or solution or {})),
         edges=tuple(EdgeLength(edge, rounded(side / MM_PER_METRE)) for edge, side in sorted(edges.items())),
         **solved,
+        charged=_charged(charged) if charged else None,
     )
 
 
@@ -102,6 +106,11 @@ def _of_solution(solution: Mapping[str, object], parts_m2: Decimal) -> dict[str,
         "cuts": solution.get("cuts"),
         "machine_minutes": rounded(seconds / SECONDS_PER_MINUTE) if seconds is not None else None,
     }
+
+
+def _charged(solution: Mapping[str, Any]) -> Charged:
+    figures = _of_solution(solution, Decimal(0))
+    return Charged(*(figures[name] for name in ("boards_m2", "cuts", "machine_minutes")))
 
 
 def _amount(solution: Mapping[str, Any], name: str) -> Decimal | None:
@@ -168,16 +177,17 @@ def _edges(figures: JobFigures, prices: Prices) -> Iterator[AmountLine | Missing
 def _saw(figures: JobFigures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
     if basis == "estimate":
         return
+    plan = figures.charged or figures
     if prices.per_cut is not None:
-        if figures.cuts is None:
+        if plan.cuts is None:
             yield no_figure("cuts")
         else:
-            yield line("cuts", "", Decimal(figures.cuts), "pcs", prices.per_cut)
+            yield line("cuts", "", Decimal(plan.cuts), "pcs", prices.per_cut)
     if prices.per_machine_minute is not None:
-        if figures.machine_minutes is None:
+        if plan.machine_minutes is None:
             yield no_figure("time_s")
         else:
-            yield line("machine", "", figures.machine_minutes, "min", prices.per_machine_minute)
+            yield line("machine", "", plan.machine_minutes, "min", prices.per_machine_minute)
 
 
 def line(kind: LineKind, name: str, quantity: Decimal, unit: Unit, unit_price: Decimal | None) -> AmountLine:
@@ -194,15 +204,22 @@ def no_figure(name: str) -> MissingAmount:
 
 
 def compute(
-    order: Order, rules: Rules, solution: Mapping[str, object] | None = None, *, basis: Basis = "solution"
+    order: Order, rules: Rules, solution: Mapping[str, Any] | None = None, *, basis: Basis = "solution"
 ) -> JobFigures:
     """Return the figures by these rules; without a solution the amounts are an estimate."""
     figures = measure(order, rules, solution)
-    return _priced(figures, rules, basis="estimate" if solution is None else basis)
+    return _priced(figures, rules, basis="estimate" if solution is None else basis, solution=solution)
 
 
-def _priced(figures: JobFigures, rules: Rules, *, basis: Basis) -> JobFigures:
-    return replace(figures, amounts=price(figures, rules.prices, basis=basis) if rules.prices else None)
+def _priced(figures: JobFigures, rules: Rules, *, basis: Basis, solution: Mapping[str, Any] | None) -> JobFigures:
+    if rules.prices is None:
+        return replace(figures, amounts=None)
+    amounts = price(figures, rules.prices, basis=basis)
+    return replace(figures, amounts=lawful(figures, amounts, boards_charged(solution or {})))
+
+
+def boards_charged(solution: Mapping[str, Any]) -> Mapping[str, str]:
+    return (solution.get("charged") or solution).get("boards_by_material") or {}
 
 
 def figures_of(job: Job) -> JobFigures | None:
@@ -217,7 +234,7 @@ def figures_of(job: Job) -> JobFigures | None:
     if rules is None:
         return stored
     if stored:
-        return _priced(stored, rules, basis="solution")
+        return _priced(stored, rules, basis="solution", solution=job.solution)
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 

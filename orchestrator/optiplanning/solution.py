@@ -296,7 +296,15 @@ def plan_of(pk: int, sha256: str) -> CuttingPlan | None:
 
 def whole_plan_of(pk: int, sha256: str) -> CuttingPlan | None:
     """Return the plan with boards and pieces that are not shown; it may be large, so it is not kept."""
-    return _read_stored(pk, sha256, SolutionHandler(most_patterns=MOST_PLANNED, most_pieces=MOST_PLANNED))
+    return _read_stored(pk, sha256, _whole())
+
+
+def read_whole_plan(content: bytes) -> CuttingPlan | None:
+    return read_plan(content, _whole())
+
+
+def _whole() -> SolutionHandler:
+    return SolutionHandler(most_patterns=MOST_PLANNED, most_pieces=MOST_PLANNED)
 
 
 @lru_cache(maxsize=64)
@@ -334,7 +342,7 @@ def read_plan(content: bytes, handler: SolutionHandler | None = None) -> Cutting
         return None
     chosen = handler.chosen
     return CuttingPlan(
-        chosen.figures if chosen else None,
+        chosen.figures | board_figures(chosen.boards) if chosen else None,
         [solution.figures for solution in handler.solutions if solution is not chosen],
         chosen.patterns if chosen else [],
         is_cut_short=handler.is_cut_short,

@@ -57,7 +57,7 @@ def fits(part: Part, plate: PlateSize, rules: Rules) -> bool:
 def _ways(part: Part, plate: PlateSize, rules: Rules) -> tuple[bool, bool]:
     trim = _trim(part, rules)
     short, long = (side - trim for side in sorted((plate.width_mm, plate.height_mm)))
-    length, width = rules.millimetres(part.length_cm), rules.millimetres(part.width_cm)
+    length, width = rules.cut_size(part)
     return length <= long and width <= short, width <= long and length <= short
 
 

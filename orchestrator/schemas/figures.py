@@ -19,7 +19,7 @@ class MaterialArea:
     thickness_mm: Decimal
     pieces: int
     area_m2: Decimal
-    boards_m2: Decimal | None = None  # this material's share of the boards
+    boards_m2: Decimal | None = None  # this material's share of the boards that are charged
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class AmountLine:
 
 @dataclass(frozen=True)
 class MissingAmount:
-    """What keeps the amounts from a total: an entry of `prices`, or a figure that the solution does not have."""
+    """What keeps the amounts from a total: an entry of `prices`, a figure that the solution lacks, or a wrong sum."""
 
-    source: Literal["prices", "solution"]
+    source: Literal["prices", "solution", "law"]
     section: str  # as rules.json or `solution` calls it
     entry: str
     message: str
@@ -68,6 +68,15 @@ class Amounts:
 
 
 @dataclass(frozen=True)
+class Charged:
+    """The plan that the amounts are by, if another is cut: it takes nothing from the store."""
+
+    boards_m2: Decimal | None
+    cuts: int | None
+    machine_minutes: Decimal | None
+
+
+@dataclass(frozen=True)
 class JobFigures:
     """Fixed amounts were stored when the job was finished; others are by the prices in force."""
 
@@ -82,5 +91,6 @@ class JobFigures:
     yield_percent: Decimal | None = None  # how much of the boards becomes parts
     cuts: int | None = None
     machine_minutes: Decimal | None = None
+    charged: Charged | None = None  # None: the plan that is cut
     is_fixed: bool = False
     amounts: Amounts | None = None  # None without prices in the rules

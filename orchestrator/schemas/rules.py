@@ -11,8 +11,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Val
 from kilit.api.input_model import Expected, InputModel, invalid
 from orchestrator.schemas.orders import (
     CENTS,
+    EDGES,
     OptiMode,
     Order,
+    Part,
     PlateSize,
     Text32,
     Text64,
@@ -180,6 +182,8 @@ class Rules(InputModel):
     cm_to_mm_multiplier: Positive
     trim_by_thickness: Annotated[dict[Thickness, NotNegative], Field(alias="trimByThickness", min_length=1)]
     backing_thicknesses: Annotated[frozenset[Positive], Field(alias="backingThicknesses", min_length=1, strict=False)]
+    # Mode D deducts the bands of finished sizes; OptiPlanning gets the bands in columns of their own.
+    sizes_are: Annotated[Literal["cut", "finished"], Field(alias="sizesAre")] = "cut"
     edge_mapping: Annotated[dict[str, Positive | None], Field(alias="edgeMapping", min_length=1)]
     grain_mapping: Annotated[dict[GrainKey, Grain], Field(alias="grainMapping", min_length=1)]
     default_plate_size: Annotated[DefaultPlateSize | None, Field(alias="defaultPlateSize")] = None
@@ -213,6 +217,15 @@ class Rules(InputModel):
     def millimetres(self, centimetres: Decimal) -> Decimal:
         """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
         return (centimetres * self.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
+
+    def cut_size(self, part: Part) -> tuple[Decimal, Decimal]:
+        """Return length and width to cut in mode D: of a finished size its bands are deducted."""
+        length, width = self.millimetres(part.length_cm), self.millimetres(part.width_cm)
+        if self.sizes_are == "cut" or part.is_backing:
+            return length, width
+        bands = {side: self.edge_mapping.get(name) or Decimal(0) for side, name in part.edges.items()}
+        up, lo, sx, dx = (bands.get(side, Decimal(0)) for side in EDGES)
+        return length - sx - dx, width - up - lo
 
     @field_validator("retry_backoff")
     @classmethod

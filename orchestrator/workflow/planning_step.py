@@ -15,21 +15,25 @@ from django.db import transaction
 from kilit.lock.clock import database_time
 from orchestrator import sentences
 from orchestrator.cutting.orders import cutting_order
+from orchestrator.cutting.plan_law import figures_of_plan
 from orchestrator.cutting.problem import CuttingOrder, OrderPlan
 from orchestrator.cutting.solution import write_solution
 from orchestrator.cutting.solving import OptimiserBusy, Progress, missing, solve
 from orchestrator.cutting.stock import StockTaken, cheaper, has_its_stock, plates_in_stock, reserve
 from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.figures.amounts_law import require_sums
+from orchestrator.figures.job_figures import compute
 from orchestrator.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import UNSOLVED
-from orchestrator.optiplanning.solution import read_solution
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, settle_earlier_attempts
+from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
 from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
 
+Planned = tuple[CuttingOrder, OrderPlan]
 SECONDS = 30  # for a plan; most orders take less
 ASK_FOR_PLACE_AFTER = timedelta(seconds=2)
 NOTE_EVERY = 2.0  # seconds
@@ -51,35 +55,35 @@ def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     try:
         with named_errors():
             run = partial(solve, keep_alive=keep_alive, report=progress_note(job, planning))
-            if rules.stock:
-                order, plan = solve_with_stock(order, cutting_order(source, rules, plates_in_stock(source, rules)), run)
-            else:
-                plan = run(order, seconds=SECONDS)
+            stocked = cutting_order(source, rules, plates_in_stock(source, rules)) if rules.stock else order
+            plans = (
+                solve_with_stock(order, stocked, run) if stocked != order else [(order, run(order, seconds=SECONDS))]
+            )
     except OptimiserBusy:
         job.note(planning=None)
         return ASK_FOR_PLACE_AFTER
     try:
-        store(job, order, plan, rules, planning | {"boards": plan.boards})
+        store(job, source, plans, rules, planning | {"boards": plans[-1][1].boards})
     except StockTaken:
         job.note(planning=None)
         return timedelta(0)  # to plan with what is left
     return None
 
 
-def solve_with_stock(
-    plain: CuttingOrder, stocked: CuttingOrder, run: Callable[..., OrderPlan]
-) -> tuple[CuttingOrder, OrderPlan]:
-    """Plan with what is in stock, and without it: that is planned sooner, and uses no offcuts for nothing."""
-    if stocked == plain:
-        return plain, run(plain, seconds=SECONDS)
+def solve_with_stock(plain: CuttingOrder, stocked: CuttingOrder, run: Callable[..., OrderPlan]) -> list[Planned]:
+    """Plan without what is in stock, which the price is by, and with it; the last plan is cut.
+
+    The first is given the time of an order without stock, so that it is the same plan.
+    """
     without = None
     try:
-        without = run(plain, seconds=SECONDS / 3)
+        without = run(plain, seconds=SECONDS)
     except OptimiserBusy:
         raise
     except JobError:
         pass  # a part fits only what is in stock
-    return stocked, cheaper(stocked, run(stocked, seconds=SECONDS * 2 / 3), without)
+    plan = cheaper(stocked, run(stocked, seconds=SECONDS * 2 / 3), without)
+    return [*([(plain, without)] if without else []), (stocked, plan)]
 
 
 @contextmanager
@@ -118,14 +122,17 @@ def progress_note(job: Job, planning: dict[str, object]) -> Callable[[Progress],
 
 
 @transaction.atomic
-def store(job: Job, order: CuttingOrder, plan: OrderPlan, rules: Rules, planning: dict[str, object]) -> None:
-    """Store a plan and reserve what it takes from the store, both or neither."""
-    content = write_solution(order, plan, rules.cutting)
+def store(job: Job, order: Order, plans: list[Planned], rules: Rules, planning: dict[str, object]) -> None:
+    """Store the last plan and reserve what it takes from the store, both or neither; the price is by the first."""
+    charged, content = (write_solution(*plan, rules.cutting) for plan in (plans[0], plans[-1]))
+    solution, solution_charged = (figures_of_plan(written, order, rules) for written in (content, charged))
+    solution |= {"charged": solution_charged} if len(plans) > 1 else {}
+    require_sums(compute(order, rules, solution))
     contents = {f"{job.pk}.xml": content}
     if rules.stock:
-        planning = planning | {"stock": reserve(job, order, plan, rules.stock)}
+        planning = planning | {"stock": reserve(job, *plans[-1], rules.stock)}
     columns = {
-        "solution": dict(read_solution([content])),
+        "solution": solution,
         "xml_sha256": digest(contents.values()),
         "planning": planning,
     }
