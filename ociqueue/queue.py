@@ -94,7 +94,7 @@ def texts_of(model: type[Conversion | Adjustment]) -> FreeText:
 
 
 DOORBELLS = [
-    Doorbell("oci_upload", due=upload_run.due_rows, handler=upload_run.handle_bell),
+    Doorbell("oci_upload", upload_run.due_rows, upload_run.handle_bell, upload_run.untaken),
     Doorbell("oci_verdicts", due=lambda: [Receipt.objects.due()], handler=handle_verdict_bell),
     Doorbell(
         "oci_check_credentials",
@@ -102,7 +102,7 @@ DOORBELLS = [
         handler=check_credentials,
     ),
     Doorbell("oci_reconcile", due=lambda: [reconcile.due_sites()], handler=reconcile.handle_bell),
-    Doorbell(import_run.ENGINE.bell, due=lambda: [ImportJob.objects.due()], handler=import_run.ENGINE.handle_bell),
+    import_run.ENGINE.doorbell(),
 ]
 SWEEPS = [
     Sweep(

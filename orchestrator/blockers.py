@@ -98,9 +98,9 @@ def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     if not job.lease_until:
         # What OptiPlanning or the saw already has goes on in a pause.
         pauses = [] if job.status in STARTED else blockers.paused(Job)
-        unattended = [*pauses, *_invalid_rules(), *_no_runner(job)]
-        yield from unattended
-        if not awaited and not unattended and is_due:
+        causes = [*pauses, *unattended(job)]
+        yield from causes
+        if not awaited and not causes and is_due:
             yield blockers.ready(_("seconds"))
 
 
@@ -147,6 +147,11 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
             link = _("Order %(order)s") % {"order": other.order_id}
             yield blockers.waiting(sentence, link=link, href=row_path(other))
             return
+
+
+def unattended(job: Job) -> list[Blocker]:
+    """Return why no one works a due job: what is missing."""
+    return [*_invalid_rules(), *_no_runner(job)]
 
 
 def _invalid_rules() -> Iterator[Blocker]:

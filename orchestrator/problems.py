@@ -32,6 +32,7 @@ from kilit.problems.registry import (
     with_number,
 )
 from kilit.shares import share
+from orchestrator.blockers import unattended
 from orchestrator.cutting.low_stock import low_stock
 from orchestrator.due import late_orders, perhaps_late_jobs
 from orchestrator.errors import Code, WarningCode
@@ -368,6 +369,7 @@ STUCK = StuckJobs(
     rows=stuck_jobs,
     title=ngettext_lazy("%(number)s cutting job is stuck", "%(number)s cutting jobs are stuck", "count"),
     cause=gettext_lazy("due for more than 5 minutes without a runner, or held by a dead runner"),
+    missing=lambda job: " ".join(blocker.sentence for blocker in unattended(job)),
     since="next_run_at",
     place="order_id",
     filters={},

@@ -11,7 +11,7 @@ from kilit.batches.queues import Keeping, Queue, register
 from kilit.lock.free_text import FreeText
 from kilit.problems.tracking import problems_tracked, register_readers
 from kilit.sites.scopes import scopes_run_by, scopes_seen_by
-from kilit.workers.doorbells import Doorbell
+from kilit.workers.doorbells import Doorbell, due_for_long
 from kilit.workers.sweeps import Sweep
 from outbox import endpoints, log_reader, sending, sweeps
 from outbox.alerts import making
@@ -47,11 +47,15 @@ QUEUE = MessageQueue(
     title=_("Webhooks and alerts"),
     errors=ERRORS,
     work=sending.send_due,
+    due_since="next_try_at",
     due=lambda: [sending.sendable_endpoints()],
     doorbells=[
         Doorbell(log_reader.BELL, due=log_reader.due_rows, handler=log_reader.read_log),
         Doorbell(
-            making.BELL, due=lambda: [OutboxMessage.objects.claimable_alerts()], handler=alert_sending.send_alerts
+            making.BELL,
+            due=lambda: [OutboxMessage.objects.claimable_alerts()],
+            handler=alert_sending.send_alerts,
+            untaken=lambda: due_for_long(OutboxMessage.objects.claimable_alerts(), "next_try_at"),
         ),
     ],
     sweeps=[

@@ -26,6 +26,7 @@ QUEUE = Queue(
     title=_("PDF documents"),
     errors=ERRORS,
     work=work.run_due_jobs,
+    due_since="queued_at",
     sweeps=[
         Sweep(
             "pdf_reap",

@@ -52,6 +52,14 @@ class BatchEngine(Generic[Job]):
     def actor(self) -> str:
         return f"worker:{self.bell}"
 
+    def doorbell(self) -> doorbells.Doorbell:
+        return doorbells.Doorbell(
+            self.bell,
+            due=lambda: [self.rows().due()],
+            handler=self.handle_bell,
+            untaken=lambda: doorbells.due_for_long(self.rows().due(), "updated_at"),
+        )
+
     def work_due(self, *, seconds: float | None = None) -> int:
         """Work on due jobs, for at most about so many seconds; return how many were claimed."""
         until, claimed = math.inf if seconds is None else time.monotonic() + seconds, 0

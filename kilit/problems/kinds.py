@@ -48,6 +48,7 @@ class ProblemKind(TextChoices):
 
     # The installation
     NO_WORKER = "none-running", _("No worker is running")
+    NOT_TAKEN = "not-taken", _("No worker takes due jobs")
     LOST_WORKER = "not-responding", _("A worker does not respond")
     LATE_TASK = "late", _("A scheduled task is late or failed")
     DISK_LOW = "disk-low", _("A disk is almost full")

@@ -80,6 +80,7 @@ class StuckJobs:
     rows: Callable[[Reader], QuerySet[Any]] | None = None  # those that a reader sees, the worst first
     title: "StrOrPromise" = STUCK  # by "count"
     cause: "StrOrPromise" = LEASE_LAPSED
+    missing: Callable[[Any], str] = lambda _worst: ""  # a better cause for the worst
     since: str = "lease_until"  # a column of the worst
     place: str = ""  # the column that names the worst
     filters: dict[str, str] | None = None  # of the list; by default the state of held rows
@@ -111,7 +112,7 @@ class StuckJobs:
             kind=ProblemKind.STUCK,
             severity=self.severity,
             title=with_number(self.title, count, queue=str(self.queue.title)),
-            cause=str(self.cause),
+            cause=self.missing(worst) or str(self.cause),
             count=count,
             where=[Place(getattr(worst, self.place), link=row_path(worst))] if self.place else (),
             beyond=count - 1 if self.place else 0,

@@ -19,6 +19,7 @@ from kilit.workers.sweeps import Sweep, register_sweeps
 register(check_queues, SETTINGS)
 register_problems(
     *map(ProblemSource, (disk.find, database.find, exposure.find, horizon.find, workers.find)),
+    ProblemSource(workers.find_untaken, workers.untaken_rows),
     queues.PAUSES,
     queues.FAILURE_RATES,
 )

@@ -1,23 +1,34 @@
 """Workers that stopped and scheduled tasks that are late, as problems; the banner of every page shows the first."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from kilit.lock.clock import database_time
+from kilit.lock.guard import LifecycleModel
+from kilit.lock.leases import LeasedModel
+from kilit.lock.table import Kind
 from kilit.machine_errors import explain
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.links import workers_path
+from kilit.problems.links import list_path, workers_path
 from kilit.problems.processes import ProcessStatus, ScheduledTask, Workers
 from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, once, problem_key, with_number
+from kilit.workers.doorbells import doorbells
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 PERMISSIONS = ("workers.view_heartbeat", "workers.view_sweeprun")
 WORKERS, TASKS = "workers", "tasks"
+NO_WORKERS = gettext_lazy("no worker is running: start one with manage.py runworkers")
+ALL_BUSY = gettext_lazy("the workers are busy with others: wait, or let more of them work (KILIT_WORKERS)")
+TAKES_NONE = gettext_lazy(
+    "workers run and take none: a row's page says what blocks it, the workers' log what failed"
+)
 LATE_TASKS = ngettext_lazy(
     "%(number)s scheduled task is late or failed", "%(number)s scheduled tasks are late or failed", "count"
 )
@@ -58,6 +69,38 @@ def stopped_workers(workers: Workers) -> Iterator[Problem]:
             since=dead.process.alive_at,
             link=workers_path(),
         )
+
+
+def untaken_rows() -> list[QuerySet[Any]]:
+    return [rows for bell in doorbells.values() for rows in bell.untaken().values()]
+
+
+def find_untaken(user: "User | AnonymousUser") -> Iterator[Problem]:
+    """Return a problem for each kind of rows that are due for long, with what is missing."""
+    if not user.has_perms(PERMISSIONS):
+        return
+    workers = Workers.seen_at(once("now", database_time))
+    unanswered = {ring.name for ring in workers.rings if ring.condition.colour == "warning"}
+    for bell in doorbells.values():
+        for model, rows in bell.untaken().items():
+            if not rows.exists():
+                continue
+            is_busy = bell.name in unanswered or _is_taken_now(model)
+            yield Problem(
+                part=WORKERS,
+                kind=ProblemKind.NOT_TAKEN,
+                name=f"{bell.name}-{model._meta.model_name}",
+                severity=Severity.WARNING if is_busy and not workers.condition.is_bad else Severity.CRITICAL,
+                title=_("Due for more than ten minutes: %(rows)s") % {"rows": model._meta.verbose_name_plural},
+                cause=str(NO_WORKERS if workers.condition.is_bad else ALL_BUSY if is_busy else TAKES_NONE),
+                link=list_path(model),
+            )
+
+
+def _is_taken_now(model: type[LifecycleModel]) -> bool:
+    is_leased = issubclass(model, LeasedModel)
+    held = Q(lease_until__gt=Now()) if is_leased else Q(status__in=model.lifecycle.of_kind(Kind.HELD))
+    return model._default_manager.filter(held).exists()
 
 
 def late_tasks(workers: Workers) -> list[Problem]:

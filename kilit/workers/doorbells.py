@@ -1,12 +1,14 @@
 """Doorbells mean "go and look". They carry no payload, they coalesce, and losing one costs only time."""
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from kilit.database.sql import read_row
@@ -18,6 +20,8 @@ from kilit.workers.notifications import LATER, SOON, announce
 
 # A ring that no worker has handled by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)
+# A row that is due for longer, and that no worker took, is a problem.
+UNTAKEN_AFTER = timedelta(minutes=10)
 
 # Whether a bell rings, and a cluster that is alive.
 LOOK = """
@@ -59,12 +63,19 @@ class Doorbell:
     name: str
     due: DueRows
     handler: Callable[[], object]
+    # What is due for too long: a question for each kind of row that the handler works.
+    untaken: Callable[[], Mapping[type[Any], QuerySet[Any]]] = dict
 
     def is_due(self) -> bool:
         return any(rows.exists() for rows in self.due())
 
 
 doorbells: dict[str, Doorbell] = {}
+
+
+def due_for_long(rows: QuerySet[Any], column: str) -> Mapping[type[Any], QuerySet[Any]]:
+    """Return what `untaken` asks of one kind of rows, by the column that says since when they are due."""
+    return {rows.model: rows.filter(**{f"{column}__lt": Now() - UNTAKEN_AFTER}).order_by()}
 
 
 def register_doorbells(*bells: Doorbell) -> None:

@@ -8,18 +8,22 @@ import math
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Now
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.fast_sql import CompiledQuery
 from kilit.lock.identity import uuid7
 from kilit.lock.outages import DATABASE_DOWN, keep_trying
+from kilit.workers.doorbells import UNTAKEN_AFTER
 from ociqueue import sentences
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
@@ -44,17 +48,18 @@ DUPLICATE_IN_BATCH = RowResult(
 )
 
 
-def due_sites() -> QuerySet[Site]:
+def due_sites(*models: type[Any], only: Q | None = None) -> QuerySet[Site]:
     """Return sites that can upload now; supervisors ask often, so finished rows must cost nothing."""
     blocking = Circuit.objects.blocking()
     blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
-    conversions, adjustments = (
-        model.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk")) for model in (Conversion, Adjustment)
-    )
+    rows = [
+        Exists(model.objects.due().filter(only or Q(), ~Exists(blocking_name), site=OuterRef("pk")))
+        for model in models or (Conversion, Adjustment)
+    ]
     last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
     sites = Site.objects.filter(
         ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
-        Exists(conversions) | Exists(adjustments),
+        reduce(or_, rows),
         sync_method__in=UPLOADED_HERE,
         is_paused=False,
         credentials__isnull=False,
@@ -66,6 +71,14 @@ def due_sites() -> QuerySet[Site]:
 def due_rows() -> "list[QuerySet[Any]]":
     """Return what the doorbell has to ring for: something can be sent, or waits in vain."""
     return [due_sites().order_by(), Adjustment.objects.unsendable()]
+
+
+def untaken() -> dict[type[Any], QuerySet[Site]]:
+    """Return the sites with rows that could have been sent for long."""
+    cutoff = Now() - UNTAKEN_AFTER
+    for_long = Q(updated_at__lt=cutoff) & (Q(next_retry_at=None) | Q(next_retry_at__lt=cutoff))
+    late: dict[type[Any], Q] = {Conversion: for_long, Adjustment: for_long & Q(original__updated_at__lt=cutoff)}
+    return {model: due_sites(model, only=only).order_by() for model, only in late.items()}
 
 
 def scheduled_rows() -> "list[QuerySet[Any]]":
