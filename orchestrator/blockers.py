@@ -14,6 +14,7 @@ from kilit.problems import blockers
 from kilit.problems.blockers import Blocker
 from kilit.problems.links import list_path, row_path, workers_path
 from kilit.problems.registry import number
+from kilit.sentences import translated
 from kilit.spans import ago, moment
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.errors import RULE_CODES, Code
@@ -38,7 +39,8 @@ def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
 def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     match job.status:
         case JobState.DONE:
-            yield blockers.ended(_("Done: cut by hand.") if job.by_hand else _("Done: the saw has it."))
+            done = _("Done: cut by hand.") if job.by_hand else _("Done: the saw has it.")
+            yield blockers.ended(translated(job.error_message) if job.is_cut_in_part else done)
         case JobState.HOLD:
             yield from _held_again(job, timeline)
             yield from (blockers.blocked(sentence, **_where(job)) for sentence in QUEUE.entry_of(job).sentences())

@@ -24,6 +24,7 @@ from orchestrator.states import JOBS, JobState
 from orchestrator.workflow import runner
 from orchestrator.workflow.by_hand import CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.workflow.decisions import APPROVE, CANCEL, CONFIRM_CUT, HAND_OVER, RETRY, is_retried_out
+from orchestrator.workflow.half_cut import CANCEL_REST
 
 
 class CuttingQueue(Queue):
@@ -40,7 +41,7 @@ QUEUE = CuttingQueue(
     JOBS,
     Job,
     FILTERS,
-    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL),
+    (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL_REST, CANCEL),
     title=_("Panel cutting"),
     errors=FAILED,
     doorbells=[Doorbell(enqueue.BELL, due=runner.due_rows, handler=runner.handle_bell)]

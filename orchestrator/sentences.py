@@ -27,6 +27,8 @@ WAS_CUT = sentence("WAS_CUT", _("It was cut: an operator asked at the saw."))
 WAS_NOT_CUT = sentence("WAS_NOT_CUT", _("It was not cut: an operator asked at the saw."))
 
 CUT_BY_HAND = sentence("CUT_BY_HAND", _("Cut by hand by %(name)s."))
+REST_CANCELLED = sentence("REST_CANCELLED", _("The rest was cancelled."))
+CUT_IN_PART = sentence("CUT_IN_PART", _("%(cut)s of %(boards)s boards were cut, the rest was cancelled: %(reason)s"))
 
 # Sheets and OptiPlanning
 PREPARED = sentence("PREPARED", _("Parts: %(parts)s. Batches: %(batches)s."))

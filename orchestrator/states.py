@@ -154,6 +154,8 @@ JOBS = Lifecycle(
         ),
         # People have cut the last board.
         "finish_by_hand": move(JobState.DELIVERED, to=JobState.DONE, by=By.OPERATOR, when=(BY_HAND,)),
+        # An operator ends a job of which people have cut some boards: what was not cut is given back.
+        "cancel_rest": move(JobState.DELIVERED, to=JobState.DONE, by=By.OPERATOR, when=(BY_HAND,)),
         # An operator ends a job without a saw before its first board is cut.
         "cancel_uncut": move(JobState.XML_READY, to=JobState.FAILED, by=By.OPERATOR, when=(BY_HAND,)),
     },

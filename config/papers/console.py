@@ -98,7 +98,7 @@ def papers_with_seller(job: Job) -> list[JobOffer]:
     try:
         rules = current_rules()
         offers = priced_offer(job, "offer", rules)
-        if job.status == JobState.DONE and rules.company:
+        if job.status == JobState.DONE and rules.company and not job.is_cut_in_part:  # which pieces, nobody knows
             offers += documents(job, "delivery_note", TITLES["delivery_note"], total=job.part_count, most=MOST_PARTS)
         return offers + (priced_offer(job, "invoice", rules) if job.status == JobState.DONE else [])
     except JobError:

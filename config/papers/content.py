@@ -210,6 +210,8 @@ def invoice(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[s
 
 
 def delivery_note(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
+    if job.is_cut_in_part:
+        raise PaperRefused(gettext_noop("Only a part of it was cut, and nobody recorded which pieces."))
     wanted = requested_range(paper, len(order.parts), most=MOST_PARTS)
     parts = order.parts[wanted.start - 1 : wanted.stop - 1]
     return {

@@ -15,7 +15,7 @@ from kilit.console.lists.actions import Action
 from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.fields import moment_field, text_field
 from orchestrator.models import Job
-from orchestrator.workflow import by_hand
+from orchestrator.workflow import by_hand, half_cut
 
 
 class CutForm(ReasonForm):
@@ -82,5 +82,17 @@ FINISH_BY_HAND = CutAction(
     done=gettext_lazy("Recorded as cut:"),
     effect=gettext_lazy("They end as done when all boards are cut. This cannot be taken back."),
     form=CutForm,
+    back_label=gettext_lazy("Back"),
+)
+CANCEL_REST = Action(
+    half_cut.CANCEL_REST,
+    title=gettext_lazy("Cancel the rest"),
+    asks=gettext_lazy("Cancel what is not cut yet?"),
+    done=gettext_lazy("Rest cancelled:"),
+    effect=gettext_lazy(
+        "They end as done. The first boards of the plan count as cut, as many as are recorded: they are booked and"
+        " charged by their share. The others go back to the stock. This cannot be taken back."
+    ),
+    is_dangerous=True,
     back_label=gettext_lazy("Back"),
 )

@@ -29,7 +29,7 @@ from kilit.csv.writer import csv_response
 from kilit.masking import mask_personal_data, mask_phone
 from kilit.sentences import english
 from orchestrator.admin import columns
-from orchestrator.admin.cutting_by_hand import CUT_BY_HAND, FINISH_BY_HAND
+from orchestrator.admin.cutting_by_hand import CANCEL_REST, CUT_BY_HAND, FINISH_BY_HAND
 from orchestrator.admin.days import changed_days, days_page, due_page, offer_due_date
 from orchestrator.admin.estimates import estimate_page, missing_text
 from orchestrator.admin.figures import drawn_plans, figures_card, last_month, solution_figures
@@ -85,6 +85,7 @@ STORY = Story(
         "await_cutting": gettext_lazy("Plan checked; people cut it"),
         "cut_by_hand": gettext_lazy("Cutting by hand begun"),
         "finish_by_hand": gettext_lazy("Cut by hand"),
+        "cancel_rest": gettext_lazy("Rest cancelled by %(who)s"),
         "cancel_uncut": gettext_lazy("Cancelled by %(who)s"),
         by_hand.BOARDS_CUT: gettext_lazy("Boards cut by hand, recorded by %(who)s"),
         "confirm_cut": gettext_lazy("Confirmed by %(who)s: it was cut"),
@@ -244,7 +245,7 @@ def figures_page(model_admin: QueueAdmin, request: HttpRequest) -> HttpResponseB
 class JobAdmin(QueueAdmin):
     menu = columns.JOBS_MENU
     queue = QUEUE
-    actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL)
+    actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CUT_BY_HAND, FINISH_BY_HAND, CANCEL_REST, CANCEL)
     page = JobDescription(
         states=columns.STATES,
         story=STORY,
@@ -322,7 +323,7 @@ class JobAdmin(QueueAdmin):
     def get_actions(self, request: HttpRequest) -> dict[str, object]:
         """Offer what people cut only where people cut."""
         offered = super().get_actions(request)
-        hidden = () if decisions.is_cut_by_hand() else (CUT_BY_HAND.name, FINISH_BY_HAND.name)
+        hidden = () if decisions.is_cut_by_hand() else (CUT_BY_HAND.name, FINISH_BY_HAND.name, CANCEL_REST.name)
         return {name: entry for name, entry in offered.items() if name not in hidden}
 
     def rows_to_export(self, failed: JobQuerySet) -> JobQuerySet:

@@ -42,7 +42,7 @@ from orchestrator.schemas.jobs import (
     SimilarJob,
 )
 from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, InvalidOrder, NewCustomer, Order
-from orchestrator.workflow import by_hand, decisions
+from orchestrator.workflow import by_hand, decisions, half_cut
 
 MOST_IN_MESSAGE = 20
 INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with its path."}}
@@ -214,6 +214,24 @@ class CutByHandView(OneJobView):
         with for_reason(body.reason or ""):
             job = by_hand.cut_by_hand(read_id(pk), by=body.by or "", at=body.at, boards=body.boards)
         return Response({"job": present_job(job)})
+
+
+class CancelRestView(DecisionView):
+    """Cancel what people have not cut yet.
+
+    For jobs in DELIVERED without a saw. The job is DONE, with E_CANCELLED: its first boards, as many as are recorded,
+    are booked and charged by their share, and the others go back to the stock.
+    """
+
+    decide = staticmethod(half_cut.cancel_rest)
+    errors: ClassVar = {
+        **OneJobView.errors,
+        **NO_RULES,
+        409: {
+            **CutByHandView.errors[409],
+            "NOTHING_CUT": "No board is recorded as cut. Cancel it as a whole.",
+        },
+    }
 
 
 class XmlView(OneJobView):

@@ -8,7 +8,6 @@ from django.views.decorators.http import require_http_methods
 
 from kilit.api.errors import error_page
 from orchestrator.api.status_page import opened_by
-from orchestrator.errors import Code
 from orchestrator.job_links import PIECE_LINK
 from orchestrator.models import Job
 from orchestrator.models.job import SOLVED
@@ -68,7 +67,7 @@ def _context(job: Job, piece: LabelledPiece, rules: Rules) -> dict[str, object]:
 
 
 def _why_closed(job: Job) -> str:
-    if job.error_code == Code.CANCELLED:
+    if job.is_cancelled:
         return _("The order was cancelled: do not work on this piece.")
     if job.status == JobState.FAILED:
         return _("The order has stopped: ask in the office before you work on this piece.")

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_safe
 
 from kilit.access.authentication import GuessThrottle, count_wrong_guess
 from kilit.api.errors import error_page
-from orchestrator.errors import Code
 from orchestrator.figures.in_words import totals
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.job_links import STATUS_LINK, JobLink, WithdrawnLink
@@ -70,11 +69,12 @@ def _job_or_refusal(request: HttpRequest, link: JobLink, token: str, *fields: st
 @opened_by(STATUS_LINK, "due_on", "updated_at", "status_link_prices")
 def status_page(_request: HttpRequest, job: Job) -> HttpResponse:
     rules, words = valid_rules(), WORDS.get(JobState(job.status), PREPARING)
-    is_cancelled = job.error_code == Code.CANCELLED
+    if job.is_cut_in_part:
+        words = _("A part of your order was cut; the rest was cancelled.")
     context = {
         "job": job,
-        "words": _("Your order was cancelled.") if is_cancelled else words,
-        "totals": _totals(job) if job.status_link_prices and not is_cancelled else [],
+        "words": _("Your order was cancelled.") if job.is_cancelled else words,
+        "totals": _totals(job) if job.status_link_prices and not job.is_cancelled else [],
         "due_on": job.due_on if job.status in OPEN else None,
         "company": rules.company if rules else None,
     }

@@ -17,6 +17,7 @@ urlpatterns = [
     path("jobs/<str:pk>/confirm-cut", jobs.ConfirmCutView.as_view()),
     path("jobs/<str:pk>/hand-over", jobs.HandOverView.as_view()),
     path("jobs/<str:pk>/cut-by-hand", jobs.CutByHandView.as_view()),
+    path("jobs/<str:pk>/cancel-rest", jobs.CancelRestView.as_view()),
     path("jobs/<str:pk>/status-link", status_link.StatusLinkView.as_view()),
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
     path("customers", jobs.CustomersView.as_view()),

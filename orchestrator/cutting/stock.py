@@ -104,7 +104,12 @@ def reserve(job: Job, order: CuttingOrder, plan: OrderPlan, rules: StockRules) -
 
 
 def reserve_boards(job: Job, order: Order, patterns: Iterable[CutPattern], rules: StockRules) -> dict[str, Any]:
-    """Do the same for a solution of OptiPlanning: its parts tell of what material a board is."""
+    """Do the same for a solution of OptiPlanning."""
+    return _reserve(job, *boards_and_offcuts(order, patterns), rules)
+
+
+def boards_and_offcuts(order: Order, patterns: Iterable[CutPattern]) -> tuple[list[Panels], list[Panels]]:
+    """Return what the boards of a solution take and leave; their parts tell of what material they are."""
     used, left = Counter[tuple[Material, Decimal, Decimal]](), []
     for pattern, material in with_materials(order, patterns):
         if material:
@@ -112,7 +117,7 @@ def reserve_boards(job: Job, order: Order, patterns: Iterable[CutPattern], rules
             used[material, length, width] += pattern.boards
             sizes = [(_decimal(drop.length), _decimal(drop.width)) for drop in pattern.drops]
             left += [Panels(material, *size, pattern.boards) for size in sizes]
-    return _reserve(job, [Panels(*size, number) for size, number in used.items()], left, rules)
+    return [Panels(*size, number) for size, number in used.items()], left
 
 
 def with_materials(order: Order, patterns: Iterable[CutPattern]) -> Iterator[tuple[CutPattern, Material | None]]:

@@ -14,10 +14,13 @@ from kilit.lock.column_guards import arrows, listed, quote, refuse_rows
 from kilit.lock.constraints import checks
 from kilit.lock.leases import LongJob, LongJobModel, LongJobQuerySet, no_lease
 from orchestrator import sentences
+from orchestrator.errors import Code
 from orchestrator.states import BEFORE_A_SAW, BY_HAND, HANDED, JOBS, MAY_BE_WITH_THE_SAW, WITH_PEOPLE, JobState
 
 # No runner takes the others before people have cut them.
 NOT_WITH_PEOPLE = ~Q(status__in=WITH_PEOPLE, **BY_HAND)
+
+BY_PEOPLE = ("cut_by_hand", "finish_by_hand", "cancel_uncut", "cancel_rest")
 
 
 class CutByHandQuerySet(LongJobQuerySet[LongJob]):
@@ -38,11 +41,15 @@ class CutByHandQuerySet(LongJobQuerySet[LongJob]):
     def finish_by_hand(self, *, figures: dict[str, object] | None) -> int:
         return self.with_people().move("finish_by_hand", finished_at=Now(), figures=figures)
 
+    def cancel_rest(self, **changes: object) -> int:
+        return self.with_people().move("cancel_rest", finished_at=Now(), error_code=Code.CANCELLED, **changes)
+
     def cancel_uncut(self, **changes: object) -> int:
         return self.with_people().move("cancel_uncut", **changes)
 
 
 class CutByHandModel(LongJobModel):
+    error_code: str
     saw = models.CharField(
         _("saw"), max_length=64, blank=True, default="", db_default="", help_text="Of several; the rules list them."
     )
@@ -58,6 +65,15 @@ class CutByHandModel(LongJobModel):
     @property
     def is_with_people(self) -> bool:
         return self.by_hand and self.status in WITH_PEOPLE
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was cancelled before anything was cut; one that was cut in part is DONE."""
+        return self.status == JobState.FAILED and self.error_code == Code.CANCELLED
+
+    @property
+    def is_cut_in_part(self) -> bool:
+        return self.status == JobState.DONE and self.error_code == Code.CANCELLED
 
     def leave_to_people(self, saw: str) -> Self:
         with for_reason(sentences.TO_BE_CUT_AT % {"saw": saw} if saw else sentences.TO_BE_CUT_BY_HAND):

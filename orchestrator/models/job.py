@@ -23,6 +23,7 @@ from kilit.lock.triggers import lifecycle_triggers
 from orchestrator import sentences
 from orchestrator.errors import HOLD_CODES, NOT_RETRIED, Code, JobError, WarningCode
 from orchestrator.models.by_hand import (
+    BY_PEOPLE,
     NOT_WITH_PEOPLE,
     CutByHandModel,
     CutByHandQuerySet,
@@ -278,13 +279,8 @@ class Job(LinkedJobModel, CutByHandModel):
                 # The hash stands for the order, which is too large to compare on each update.
                 fixed=["order_id", "revision", "opti_mode", "payload_hash"],
                 counters=Counters(changed_by={"retry_count": ["retry", "undo_retry"]}),
-                machine_verbs=[
-                    "confirm_cut",
-                    "hand_over",
-                    "cut_by_hand",
-                    "finish_by_hand",
-                    "cancel_uncut",
-                ],  # decided by people, also through a program
+                # Decided by people, also through a program.
+                machine_verbs=["confirm_cut", "hand_over", *BY_PEOPLE],
             ),
             *FAILURES.triggers(),
             handover_guard(),

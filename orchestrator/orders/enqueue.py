@@ -19,7 +19,7 @@ from orchestrator.models import Customer, Job, OrderFile
 from orchestrator.models.job import JobQuerySet
 from orchestrator.orders.order import canonical, payload_hash
 from orchestrator.schemas.orders import UNSAFE_CHARS, Order
-from orchestrator.states import Mode
+from orchestrator.states import JobState, Mode
 
 MOST_NAMED = 5
 BELL = "orchestrator"
@@ -56,7 +56,7 @@ def similar_jobs(order: Order, *, mode_is_given: bool = True, sheet: str = "") -
 
 
 def _newest(rows: JobQuerySet, order: Order) -> list[Job]:
-    rows = rows.exclude(error_code=Code.CANCELLED)
+    rows = rows.exclude(status=JobState.FAILED, error_code=Code.CANCELLED)
     if order.revision:
         rows = rows.exclude(~Q(revision=order.revision), order_id=order.order_id)
     return list(rows.only("order_id", "created_at").order_by("-id")[:MOST_NAMED])

@@ -70,10 +70,12 @@ def moment_of_cutting(job: Job, at: datetime | str | None) -> datetime | None:
     return moment
 
 
-def why_not_cut(job: Job) -> Exception:
+def why_not_cut(job: Job, verb: str = "cut_by_hand") -> Exception:
+    if verb == "cancel_rest" and job.is_with_people:
+        return refusal(job, "NOTHING_CUT", f"Nothing of {job} is cut yet: cancel it as a whole.")
     if job.status in (JobState.XML_READY, JobState.DELIVERED):
         return refusal(job, "HAS_A_SAW", f"{job} cannot be cut by hand: a saw takes it, and only the saw ends it.")
-    return MoveRefused(job, "cut_by_hand", job.status)
+    return MoveRefused(job, verb, job.status)
 
 
 @dataclass(frozen=True, kw_only=True)

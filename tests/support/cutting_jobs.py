@@ -130,6 +130,7 @@ CUTTING_JOBS = Specimen(
         "await_cutting": lambda: {"by_hand": True},
         "cut_by_hand": lambda: {"handed_at": Now(), "cut_by": "Mehmet", "cut_at": Now(), "boards_cut": 1},
         "finish_by_hand": lambda: {"finished_at": Now()},
+        "cancel_rest": lambda: {"finished_at": Now(), "error_code": Code.CANCELLED},
         "cancel_uncut": failure_columns,
         "deliver": lambda: {"handed_at": Now()},
         "finish": lambda: {"finished_at": Now()},
@@ -144,7 +145,7 @@ CUTTING_JOBS = Specimen(
     before={
         "confirm_cut": lose_sight,
         "hand_over": lose_sight,
-        **dict.fromkeys(("cut_by_hand", "finish_by_hand", "cancel_uncut"), give_to_people),
+        **dict.fromkeys(("cut_by_hand", "finish_by_hand", "cancel_uncut", "cancel_rest"), give_to_people),
         **dict.fromkeys(("validate", "deliver", "finish"), give_to_saw),
     },
 )
