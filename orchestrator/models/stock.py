@@ -12,10 +12,12 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.column_guards import refuse_rows
 from kilit.lock.constraints import checks
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
+from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers, never
 from orchestrator.states import OF_A_JOB, ON_HAND, STOCK, StockState
 
-IDENTITY = ("material_code", "color", "thickness_mm", "length_mm", "width_mm")
+SIZES = ("thickness_mm", "length_mm", "width_mm")
+IDENTITY = ("material_code", "color", *SIZES)
 
 
 class StockPanel(models.Model):
@@ -58,7 +60,6 @@ class BoardKindQuerySet(models.QuerySet["BoardKind"]):
 class BoardKind(StockPanel):
     """Boards of one material and size. Their number is that of their rows."""
 
-    price = models.DecimalField(_("price of a board"), max_digits=12, decimal_places=2, null=True, blank=True)
     least = models.PositiveIntegerField(
         _("least number"), default=0, help_text=_("Fewer available ones are a problem.")
     )
@@ -75,10 +76,7 @@ class BoardKind(StockPanel):
         default_permissions = ("view", "operate")
         constraints = [
             models.UniqueConstraint(fields=IDENTITY, name="one_kind_of_board"),
-            *checks(
-                board_has_a_size=Q(thickness_mm__gt=0, length_mm__gt=0, width_mm__gt=0),
-                board_price_is_not_negative=Q(price=None) | Q(price__gte=0),
-            ),
+            *checks(board_has_a_size=Q(thickness_mm__gt=0, length_mm__gt=0, width_mm__gt=0)),
             # As the plates of orders have it, by which boards are found.
             models.CheckConstraint(
                 condition=Q(length_mm__gte=F("width_mm")),
@@ -109,6 +107,16 @@ class StockQuerySet(LifecycleQuerySet["StockItem"]):
         return self.filter(status__in=ON_HAND)
 
 
+GIVE_CODE = """
+    NEW.code := upper(right(NEW.id::text, 6));
+    WHILE EXISTS (SELECT FROM orchestrator_stockitem WHERE code = NEW.code) LOOP
+      number := number + 1;
+      NEW.code := upper(right(NEW.id::text, 6)) || '-' || number;
+    END LOOP;
+    RETURN NEW;
+"""
+
+
 class StockItem(StockPanel, LifecycleModel):
     """A board, if it has a kind, or an offcut."""
 
@@ -120,20 +128,33 @@ class StockItem(StockPanel, LifecycleModel):
     board = models.ForeignKey(BoardKind, null=True, on_delete=models.PROTECT, related_name="items")
     made_by = models.ForeignKey("orchestrator.Job", null=True, on_delete=models.PROTECT, related_name="offcuts")
     job = models.ForeignKey("orchestrator.Job", null=True, on_delete=models.PROTECT, related_name="stock")
+    # Printed on its label beside the QR code: the end of the id, with a number if another one has it already.
+    code = models.CharField(_("code"), max_length=16, db_default="", editable=False)
 
     objects = StockQuerySet.as_manager()
 
     class Meta(LifecycleModel.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("offcut"), _("offcuts")
-        triggers = lifecycle_triggers(STOCK, fixed=["board_id", "made_by_id", *IDENTITY], facts=["job_id"])
+        triggers = [
+            *lifecycle_triggers(STOCK, fixed=["board_id", "made_by_id", "code", *IDENTITY], facts=["job_id"]),
+            pgtrigger.Trigger(
+                name="code_of_stock",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert,
+                declare=[("number", "int := 1")],
+                func=GIVE_CODE,
+            ),
+        ]
         constraints = [
+            # People type it from a label, and find one row.
+            models.UniqueConstraint(fields=["code"], name="one_item_of_a_code"),
             *checks(
                 stock_of_a_job_names_it=Q(status__in=OF_A_JOB, job__isnull=False)
                 | Q(~Q(status__in=OF_A_JOB), job__isnull=True),
                 board_was_made_by_no_job=Q(board=None) | Q(made_by=None),
                 stock_has_a_size=Q(thickness_mm__gt=0, length_mm__gt=0, width_mm__gt=0),
-            )
+            ),
         ]
         indexes = [
             # A plan looks for what is available of its materials.
@@ -142,15 +163,22 @@ class StockItem(StockPanel, LifecycleModel):
             ),
             # Lists count the boards of a kind.
             models.Index(fields=["board", "status"], condition=Q(status__in=ON_HAND), name="stock_of_kind"),
+            # The list of offcuts, by state and material.
+            models.Index(fields=["status", "id"], condition=Q(board=None), name="offcut_in_state"),
+            models.Index(fields=["material_code", "id"], condition=Q(board=None), name="offcut_of_material"),
+            # People search offcuts by the beginning of a code, a material or a colour.
+            prefix_index("stock_code_prefix", "code"),
+            prefix_index("stock_material_prefix", "material_code"),
+            prefix_index("stock_color_prefix", "color"),
         ]
 
     def __str__(self) -> str:
         return f"{self.words} mm, {self.code}"
 
-    @property
-    def code(self) -> str:
-        """Return what is printed on its label beside the QR code."""
-        return str(self.pk)[-6:].upper()
+
+def code_of(pk: object) -> str:
+    """Return the code of an offcut that is not stored yet; the database decides if another one has it by then."""
+    return str(pk)[-6:].upper()
 
 
 def number_of_boards(state: StockState) -> Any:

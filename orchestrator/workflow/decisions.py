@@ -133,6 +133,7 @@ def send_again(pk: UUID) -> Job:
         message = f"{job} cannot be sent again: it may be retried, is not FAILED, or is partly cut."
         raise refusal(job, "MOVE_REFUSED", message)
     order = {**job.payload, "revision": job.revision + 1, "priority": Priority(job.priority).api_name}
+    order["due_on"] = job.due_on
     if job.saw_is_chosen:
         order["saw"] = job.saw
     return enqueue(order_from(order))[0]

@@ -1,5 +1,6 @@
 """The store in the console: nothing of it without the rule, counting by phone, offcuts, labels, and the problem."""
 
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +29,7 @@ from tests.support.stock import (
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("customer")]
 BOARDS, OFFCUTS = "/admin/orchestrator/boardkind/", "/admin/orchestrator/stockitem/"
-SIZES = {"length_mm": "2800", "width_mm": "2100", "place": "R1", "least": "2", "price": "1450.50"}
+SIZES = {"length_mm": "2800", "width_mm": "2100", "place": "R1", "least": "2"}
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_the_menu_and_the_rules_have_it_with_the_rule(operator) -> None:
 def test_an_operator_adds_a_kind_and_its_boards_and_counts_them(operator) -> None:
     added = operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES}, follow=True)
     kind = BoardKind.objects.get()
-    assert (added.status_code, str(kind.price), kind.words) == (200, "1450.50", "MAT-01 Beyaz 18 mm 2800 × 2100")
+    assert (added.status_code, kind.words) == (200, "MAT-01 Beyaz 18 mm 2800 × 2100")
 
     assert "12 boards came." in said(operator, kind, "receive", 12).text
     assert "Counted 12, as expected." in said(operator, kind, "count", 12, expected=12).text
@@ -136,7 +137,13 @@ def test_numbers_that_cannot_be_are_refused(operator) -> None:
 
     for number in ("-1", "x", "1.5", "99999999", ""):
         assert said(operator, kind, "receive", number).status_code == 200
-    for size in ({"length_mm": "0"}, {"length_mm": "2000"}, {"thickness_mm": "x"}, {"price": "-1"}, {"least": "-1"}):
+    for size in (
+        {"length_mm": "0"},
+        {"length_mm": "2000"},
+        {"thickness_mm": "x"},
+        {"width_mm": "1.205"},
+        {"least": "-1"},
+    ):
         assert operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES, **size}).status_code == 200
     assert operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES}).status_code == 200  # there is this kind already
 
@@ -175,6 +182,48 @@ def test_an_offcut_is_taken_out_and_put_back_with_a_reason(operator) -> None:
     for text in ("900 × 400 mm", item.code, "found behind the rack", "Taken out by mehmet", "Put in another place"):
         assert text in shown
     assert "R7" in operator.get(OFFCUTS).text
+
+
+@pytest.mark.usefixtures("shop")
+def test_offcuts_are_found_by_state_material_and_code(operator) -> None:
+    kind = kind_of_board(2)
+    beyaz, meşe, used = offcut(), offcut(color="Meşe"), offcut(material_code="MDFLAM")
+    used.move("take_out")
+
+    def listed(**query: str) -> set[str]:
+        return {row.code for row in operator.get(OFFCUTS, query).context["cl"].result_list}
+
+    assert listed() == {beyaz.code, meşe.code, used.code}
+    assert listed(q=beyaz.code) == listed(q=beyaz.code[:5].lower()) == {beyaz.code}
+    assert listed(q="mdf") == {used.code}
+    assert listed(q="MEŞ") == {meşe.code}
+    assert listed(status="AVAILABLE") == {beyaz.code, meşe.code}
+    assert listed(status="AVAILABLE", material="MAT-01", q="Beyaz") == {beyaz.code}
+    assert listed(q=kind.items.first().code) == set(), "a board is no offcut"
+
+
+@pytest.mark.usefixtures("shop")
+def test_ctrl_k_finds_an_offcut_by_its_code(operator) -> None:
+    kind_of_board(2)
+    item = offcut(place="R7")
+
+    found = operator.get("/admin/search/", {"s": item.code}).text
+
+    assert f"{OFFCUTS}{item.pk}/change/" in found
+    assert "MAT-01 Beyaz 18 mm 1300 × 500 mm" in found
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_form_takes_a_comma_and_refuses_what_could_be_a_thousand(operator) -> None:
+    sizes = {"thickness_mm": "18,0", "length_mm": "2.800,0", "width_mm": "2100,5"}
+    operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES, **sizes})
+    adds_offcut(operator, length_mm="1200,5", width_mm="400")
+    refused = adds_offcut(operator, length_mm="1.200")
+
+    kind, item = BoardKind.objects.get(), StockItem.objects.get()
+    assert (kind.thickness_mm, kind.length_mm, kind.width_mm) == (18, 2800, Decimal("2100.5"))
+    assert (item.length_mm, item.width_mm) == (Decimal("1200.5"), 400)
+    assert "Ambiguous: 1.200 could be 1200 or 1.200." in refused.text
 
 
 @pytest.mark.usefixtures("shop")

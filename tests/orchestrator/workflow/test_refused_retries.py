@@ -1,6 +1,7 @@
 """Retry is offered only where it is not refused; elsewhere the console says what to do instead."""
 
 import re
+from datetime import date
 from html import unescape
 
 import pytest
@@ -34,7 +35,7 @@ def sentences(page) -> str:
     ("code", "retries"), [*((code, 0) for code in sorted(PERMANENT_CODES)), (Code.OPTI_XML_TIMEOUT, 3)]
 )
 def test_a_job_that_cannot_be_retried_is_sent_again(make_person, code, retries) -> None:
-    operator, job = make_person(), retried(failed(code), retries)
+    operator, job = make_person(), retried(failed(code, due_on="2026-12-01"), retries)
     shown = page_of(operator, job)
 
     assert offers(shown) == {"Send again as revision 1"}
@@ -50,6 +51,7 @@ def test_a_job_that_cannot_be_retried_is_sent_again(make_person, code, retries) 
     assert first.url == second.url == f"{LIST}{sent.pk}/change/"
     assert (sent.order_id, sent.revision, sent.status) == (job.order_id, 1, "NEW")
     assert sent.payload == job.payload | {"revision": 1}
+    assert sent.due_on == date(2026, 12, 1)
     assert Event.objects.of(sent).first().actor == "operator:ayse"
 
 

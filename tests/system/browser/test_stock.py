@@ -51,7 +51,7 @@ def test_a_rack_is_scanned_and_its_boards_are_counted(visitor) -> None:
 @pytest.mark.usefixtures("shop")
 @pytest.mark.nightly  # by day, one page of each kind in test_access.py
 def test_the_pages_of_the_store_are_readable_everywhere(visitor) -> None:
-    kind, item = kind_of_board(3, place="R1", least=5, price="1450.50"), offcut(place="R2")
+    kind, item = kind_of_board(3, place="R1", least=5), offcut(place="R2")
     kind_of_board(0, **{**MATERIAL, "material_code": "Suntalam Bamboo 5501", "color": "Antrasit Ceviz"})
     job = work_until(ordered(SMALL, {**HALF, "quantity": 4}), "XML_READY")
     pages = {
