@@ -142,7 +142,7 @@ def webhook_body(kind: str, at: object, data: object) -> str:
 
 
 def callback_endpoint(callback: Callback, usable: Iterable[Endpoint]) -> Endpoint | None:
-    """Return the caller's endpoint whose secret signs a callback: the one with its address, else with its host and port.
+    """Return the caller's endpoint whose secret signs a callback: one with its address, else with its host and port.
 
     None if it was removed or switched off.
     """

@@ -119,7 +119,7 @@ def process(job: PdfJob) -> bool:
     except OlderVersionError:
         release(job)
     except (DocumentError, UnknownTemplateError) as error:
-        fail(job, ErrorCode.TEMPLATE_ERROR, str(error))
+        fail(job, error.code, str(error))
     except artifacts.StorageUnavailable as error:
         fail(job, ErrorCode.STORAGE_UNAVAILABLE, f"The PDF could not be stored: {error}")
         return False

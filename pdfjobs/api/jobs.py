@@ -10,7 +10,6 @@ from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kilit.access.authentication import given_key
 from kilit.access.key_scopes import KeyScope
 from kilit.api.callbacks import callback_origins
 from kilit.api.errors import ApiError
@@ -21,6 +20,7 @@ from kilit.lock.outages import DATABASE_DOWN, is_outcome_known
 from kilit.lock.priorities import Priority
 from kilit.outgoing.urls import parse_url
 from pdfjobs import cleanup
+from pdfjobs.api import without_database
 from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, created_body, fallback_response
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
@@ -64,6 +64,7 @@ CREATED = {
 CREATING_ERRORS = {
     400: {
         ErrorCode.TEMPLATE_ERROR.value: "There is no such template, or the variables do not suit it.",
+        ErrorCode.DOCUMENT_TOO_LARGE.value: "As HTML, because no worker is available, it has more than 5 MB.",
         ErrorCode.UNSUPPORTED_PLATFORM.value: "This server cannot render PDFs.",
     },
     429: {"QUEUE_FULL": "Too many jobs are waiting."},
@@ -99,16 +100,16 @@ class PdfJobsView(PdfView):
         While a job for the same document is queued, running or stored, that job is returned; its result is sent to
         your `callbackUrl`, too.
         """
+        without_database.remember_key(request)
         job_request = parse_job_request(request.data)
         check_callback(request, job_request.callback_url)
         return request_document(request, job_request)
 
     def handle_exception(self, exc: Exception) -> Any:
-        """Without a database keys cannot be checked: a caller who sends one gets its own variables back as HTML."""
-        is_sent = self.request.method == "POST" and bool(given_key(self.request))
-        if is_sent and isinstance(exc, DATABASE_DOWN) and is_outcome_known(exc):
+        if isinstance(exc, DATABASE_DOWN) and is_outcome_known(exc):
             try:
-                return fallback_response(parse_job_request(self.request.data))
+                if (fallback := without_database.respond(self.request)) is not None:
+                    return fallback
             except Exception as error:  # noqa: BLE001 - any error of the request gets its usual response
                 exc = error
         return super().handle_exception(exc)

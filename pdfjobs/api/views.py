@@ -63,7 +63,7 @@ class PdfView(QueueView):
         if isinstance(exc, artifacts.StorageUnavailable):
             exc = ApiError(503, "PDF_STORE_UNAVAILABLE", STORE_DOWN, retry_after=RETRY_AFTER)
         if isinstance(exc, UnknownTemplateError):
-            exc = ApiError(400, ErrorCode.TEMPLATE_ERROR, str(exc), allowed=exc.allowed)
+            exc = ApiError(400, exc.code, str(exc), allowed=exc.allowed)
         return super().handle_exception(exc)
 
 
@@ -83,7 +83,9 @@ def fallback_response(request: JobRequest) -> HttpResponse:
         # The place in the template is for operators only.
         logger.error("cannot render %s as HTML: %s", request.document.name, error)
         message = "The document cannot be rendered as requested; the server's log has the reason."
-        raise ApiError(400, ErrorCode.TEMPLATE_ERROR, message) from None
+        if error.code == ErrorCode.DOCUMENT_TOO_LARGE:
+            message = "The document is too large: ask for less."
+        raise ApiError(400, error.code, message) from None
 
 
 def created_body(job: PdfJob) -> dict[str, object]:

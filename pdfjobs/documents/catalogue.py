@@ -9,11 +9,14 @@ from pdfjobs.documents.kinds.delivery_note import DELIVERY_NOTE
 from pdfjobs.documents.kinds.invoice import INVOICE
 from pdfjobs.documents.kinds.labels import LABEL_SHEET
 from pdfjobs.documents.kinds.offer import OFFER
+from pdfjobs.states import ErrorCode
 
 KNOWN = {kind.name: kind for kind in (INVOICE, OFFER, DELIVERY_NOTE, CUTTING_SHEET, LABEL_SHEET, CONVERSION_REPORT)}
 
 
 class UnknownTemplateError(Exception):
+    code = ErrorCode.TEMPLATE_ERROR
+
     def __init__(self, name: str, allowed: list[str]) -> None:
         names = ", ".join(allowed) or "none"
         super().__init__(f"{str(name)[:80]!r} is not an allowed template. Allowed: {names}.")

@@ -20,6 +20,7 @@ from pdfjobs.rendering.chromium import engine_version
 from pdfjobs.rendering.fonts import fonts_digest
 from pdfjobs.rendering.options import PageOptions
 from pdfjobs.rendering.renderer import MOST_HTML
+from pdfjobs.states import ErrorCode
 
 INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
 # The models reject NUL in variables, so a NUL in the page marks a variable that the template uses but does not have.
@@ -30,9 +31,15 @@ LONGEST_NAME = 200
 class DocumentError(Exception):
     """A document that cannot be rendered. The message is for operators: it names the place in the template."""
 
+    code = ErrorCode.TEMPLATE_ERROR
+
     def __init__(self, template: str, line: int | None, message: str) -> None:
         super().__init__(f"{template}, line {line}: {message}" if line else f"{template}: {message}")
         self.template, self.line, self.message = template, line, message
+
+
+class DocumentTooLarge(DocumentError):
+    code = ErrorCode.DOCUMENT_TOO_LARGE
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,8 @@ class Document:
     page_of: Callable[[Any], dict[str, object]] = lambda _variables: {}
     # Cuts a long document into parts, each printed by itself, from a new page on.
     split: Callable[[Any], Iterable[Any]] = lambda variables: [variables]
+    # A size in bytes that the HTML exceeds in any case; known before what is slow is drawn.
+    least_html: Callable[[Any], int] = lambda _variables: 0
 
     def names(self, variables: Mapping[str, object]) -> dict[str, str]:
         """Return the columns by which people find the document, cut to their length."""
@@ -94,9 +103,12 @@ class Document:
     def _made(self, variables: Mapping[str, object], split: Callable[[Any], Iterable[Any]]) -> Iterator[str]:
         try:
             for part in split(self.model.read(variables)):
-                page = self._fill(embed_images(self.shape(part)))
-                if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree
-                    raise DocumentError(self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML.")
+                is_small = self.least_html(part) <= MOST_HTML
+                page = self._fill(embed_images(self.shape(part))) if is_small else ""
+                if not is_small or len(page.encode()) > MOST_HTML:  # for workers and the HTML fallback alike
+                    raise DocumentTooLarge(
+                        self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML."
+                    )
                 yield page
         except (InvalidInput, ImageError) as error:
             raise DocumentError(self.template, None, str(error)) from None

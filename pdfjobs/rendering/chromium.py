@@ -3,6 +3,7 @@
 import logging
 import os
 import subprocess
+import time
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,7 @@ logger = logging.getLogger(__name__)
 # Increase it when a change of our code gives other bytes for the same input, so that old PDFs are not returned.
 REVISION = 2
 LAUNCH_LIMIT = 10.0  # seconds
+FAILS_FOR = 60.0  # seconds: a browser that hangs would hold a thread of the web server for each request
 FLAGS = [
     "--font-render-hinting=none",  # place glyphs exactly, not on the screen's grid
     "--lang=en-US",
@@ -34,6 +36,9 @@ INSTALL_HINT = (
 )
 
 
+_failures: dict[tuple[object, ...], tuple[str, float]] = {}  # by binary: why it did not run, and when
+
+
 def browser_path() -> Path:
     if path := find_browser():
         return path
@@ -47,16 +52,22 @@ def engine_version() -> str:
     return f"{_browser_version(path, stat.st_mtime_ns, stat.st_size)}; revision {REVISION}"
 
 
+def _browser_version(path: Path, *file: int) -> str:
+    """Ask the binary once as long as the file does not change, and again some time after it has failed."""
+    failure, at = _failures.get((path, *file), ("", 0.0))
+    if not failure or time.monotonic() - at > FAILS_FOR:
+        try:
+            return _ask_version(path, *file)
+        except (OSError, subprocess.SubprocessError) as error:
+            failure = f"{path} does not run ({error}): {INSTALL_HINT}."
+            _failures[path, *file] = failure, time.monotonic()
+    raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, failure)
+
+
 @cache
-def _browser_version(path: Path, mtime: int, size: int) -> str:
-    """Run the binary with --version, once as long as the file does not change."""
-    try:
-        command = [str(path), "--version"]
-        result = subprocess.run(
-            command, capture_output=True, text=True, timeout=LAUNCH_LIMIT, check=True, env=_clean_environment()
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"{path} does not run ({error}): {INSTALL_HINT}.") from None
+def _ask_version(path: Path, *_file: int) -> str:
+    command, environment = [str(path), "--version"], _clean_environment()
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LAUNCH_LIMIT, check=True, env=environment)
     return result.stdout.strip()
 
 

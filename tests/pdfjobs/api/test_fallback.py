@@ -10,7 +10,9 @@ from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
 from kilit.workers.models import ALIVE_FOR, Heartbeat
-from pdfjobs.documents import DocumentError
+from pdfjobs.api import without_database
+from pdfjobs.documents import Document, DocumentError
+from pdfjobs.documents.kinds import labels
 from pdfjobs.models import PdfJob
 from tests.support.pdf_jobs import body
 
@@ -83,20 +85,79 @@ def test_a_bad_request_is_refused_whoever_lives(api) -> None:
     assert api.post(body(options={"fail_safe": "degrade", "timeout": 99})).status_code == 400
 
 
-def test_without_a_database_strict_is_503(api, worker_lives) -> None:
+@pytest.fixture
+def known_api(api, worker_lives) -> Any:
+    """The API with a key that this process has seen valid."""
+    assert api.post().status_code == 201
+    return api
+
+
+def test_without_a_database_strict_is_503(known_api) -> None:
     with no_database():
-        answer = api.post()
+        answer = known_api.post()
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_RENDER_UNAVAILABLE")
-    assert api.post().status_code == 201
+    assert known_api.post().status_code == 200
 
 
-def test_without_a_database_degrade_is_html(api, worker_lives) -> None:
+def test_without_a_database_degrade_is_html(known_api) -> None:
     with no_database():
-        answer = api.post(body(**DEGRADE))
+        answer = known_api.post(body(**DEGRADE))
 
     assert answer.headers["X-Pdf-Fallback"] == "html"
-    assert api.post(body(**DEGRADE)).status_code == 201
+    assert known_api.post(body(**DEGRADE)).status_code == 200
+
+
+def assert_no_html(answer: Any) -> None:
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "UNAVAILABLE")
+
+
+@pytest.mark.parametrize("of", ["nobody", "a viewer"])
+def test_without_a_database_a_key_that_was_never_allowed_gets_no_html(api, worker_lives, of: str) -> None:
+    if of == "a viewer":
+        api.user.groups.clear()
+        assert api.post(body(**DEGRADE)).status_code == 403
+
+    with no_database():
+        assert_no_html(api.post(body(**DEGRADE)))
+
+
+@pytest.mark.parametrize("is_large", [True, False], ids=["large", "compressed"])
+def test_without_a_database_a_large_or_compressed_body_gets_no_html(known_api, monkeypatch, is_large: bool) -> None:
+    if is_large:
+        monkeypatch.setattr(without_database, "MOST_BODY", 500)
+    headers = {} if is_large else {"content-encoding": "gzip"}
+
+    with no_database():
+        assert_no_html(known_api.post(body(**DEGRADE), **headers))
+
+
+def test_without_a_database_a_process_makes_one_document_at_a_time(known_api, monkeypatch) -> None:
+    seen = []
+    html = Document.html
+
+    def ask_meanwhile(kind: Document, variables: Any) -> str:
+        if not seen:
+            seen.append(known_api.post(body(**DEGRADE)))
+        return html(kind, variables)
+
+    monkeypatch.setattr(Document, "html", ask_meanwhile)
+
+    with no_database():
+        answer = known_api.post(body(**DEGRADE))
+
+    assert answer.headers["X-Pdf-Fallback"] == "html"
+    assert_no_html(seen[0])
+
+
+def test_labels_that_are_too_many_are_refused_before_a_code_is_drawn(api, monkeypatch) -> None:
+    monkeypatch.setattr(labels, "qr_code", lambda _: pytest.fail("it was drawn"))
+    sample = body("labels", **DEGRADE)
+    sample["variables"]["labels"] = [{**sample["variables"]["labels"][0], "code": "x" * 300}] * 1000
+
+    answer = api.post(sample)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "DOCUMENT_TOO_LARGE")
 
 
 def test_without_a_database_and_without_a_key_there_is_no_html(client) -> None:

@@ -128,6 +128,26 @@ def test_a_long_document_is_printed_in_parts_with_each_label_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("code", ["1", "1" * 300, "A" * 300, "a", "a" * 25, "a" * 300, "\N{GRINNING FACE}" * 300])
+def test_the_size_that_is_known_beforehand_is_not_above_the_real_one(code: str) -> None:
+    small = {
+        "part": "1",
+        "piece": 1,
+        "pieces": 1,
+        "number": 1,
+        "material": "m",
+        "thickness": 1,
+        "length": 1,
+        "width": 1,
+    }
+    variables: Any = {"job": "j", "order_number": "o", "labels": [small | {"code": code}] * 3}
+
+    least = LABELS.least_html(LABELS.model.read(variables))
+    one, three = (len(LABELS.html(variables | {"labels": variables["labels"][:count]}).encode()) for count in (1, 3))
+
+    assert 0 < least < (three - one) * 3 / 2
+
+
 @pytest.mark.parametrize("text", ['"', "&", "\N{GRINNING FACE}"])
 def test_as_many_labels_as_are_printed_at_once_with_the_longest_texts_are_not_too_large_to_render(text: str) -> None:
     sides = dict.fromkeys(("edge_up", "edge_lo", "edge_sx", "edge_dx"), text * 32)

@@ -2,10 +2,11 @@
 
 import asyncio
 import runpy
+from pathlib import Path
 
 import pytest
 
-from pdfjobs.rendering import chromium
+from pdfjobs.rendering import RenderError, chromium
 from pdfjobs.rendering.browser_manager import BrowserManager
 
 
@@ -33,3 +34,19 @@ def test_a_browser_serves_three_hundred_jobs(monkeypatch, jobs: int, stops: int)
     asyncio.run(tidy_up())
 
     assert len(stopped) == stops
+
+
+def test_a_browser_that_does_not_run_is_asked_again_only_after_a_while(monkeypatch, tmp_path: Path) -> None:
+    binary, runs = tmp_path / "chromium", tmp_path / "runs"
+    binary.write_text(f"#!/bin/sh\necho >> {runs}\nexit 3\n")
+    binary.chmod(0o700)
+    monkeypatch.setenv("KILIT_CHROMIUM", str(binary))
+
+    def count_runs() -> int:
+        with pytest.raises(RenderError, match="does not run"):
+            chromium.engine_version()
+        return len(runs.read_text())
+
+    assert [count_runs(), count_runs()] == [1, 1]
+    monkeypatch.setattr(chromium, "FAILS_FOR", -1)
+    assert count_runs() == 2

@@ -226,8 +226,8 @@ def copied_database(bucket, monkeypatch, api) -> PdfJob:
     [
         lambda job: artifacts.save(artifacts.new_key(job.pk, NOON), PDF),
         lambda job: artifacts.delete(job.artifact_key),
-        lambda job: cleanup.clean(ttl=timedelta(0)),
-        lambda job: cleanup.preview(),
+        lambda _: cleanup.clean(ttl=timedelta(0)),
+        lambda _: cleanup.preview(),
     ],
     ids=["store", "delete", "cleanup", "dry run"],
 )
