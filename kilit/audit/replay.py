@@ -2,7 +2,8 @@
 
 It reads one span of the log after the other, each in a short transaction with a snapshot of its own: the memory and the
 age of the snapshot do not grow with the log. A chain begins at its birth, each arrow is listed and made by one who may
-make it, it starts where the one before ended, and the last state is the row's.
+make it, it starts where the one before ended, and the last state is the row's. Rows have the time of their creation,
+the activity has who acted and when, the totals how many rows and moves there are: they must agree with the events.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.apps import apps
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -25,7 +27,8 @@ from kilit.lock.table import By, Move
 Models = Sequence[type[LifecycleModel]]
 SPAN = 50_000  # events in one snapshot
 # Events have the time at which their transaction began, and a transaction may wait for another before it moves a row.
-LONGEST_WAIT = timedelta(hours=1)
+# Tasks end after their timeout; what a person does by hand in a longer transaction is named, if others meet it.
+LONGEST_WAIT = max(timedelta(minutes=10), timedelta(seconds=settings.TASK_TIMEOUT))
 
 
 class Fault(TextChoices):
@@ -37,8 +40,12 @@ class Fault(TextChoices):
     GAP = "GAP", _("the move starts in another state than the one before ended in")
     TIME_WENT_BACK = "TIME_WENT_BACK", _("the move is older than the one before")
     OTHER_STATE = "OTHER_STATE", _("the row is in another state than its last event says")
+    OTHER_TIME = "OTHER_TIME", _("the row or the activity has another time than the event")
+    OTHER_ACTOR = "OTHER_ACTOR", _("the activity names another one who did it")
     OTHER_ATTEMPTS = "OTHER_ATTEMPTS", _("the row has another number of attempts than it was claimed")
     NO_ROW = "NO_ROW", _("there are events, but no row")
+    OTHER_ROWS = "OTHER_ROWS", _("there are not as many jobs in this state as were counted")
+    OTHER_EVENTS = "OTHER_EVENTS", _("there are not as many events as moves into this state were counted")
     NO_EVENTS = "NO_EVENTS", _("there is a row, but no event")
     CHECK = "CHECK"  # of an app; the details have its sentence
 
@@ -111,20 +118,63 @@ ENDS = """
         AND to_state <> ''
     ),
     newest AS MATERIALIZED (
-      SELECT moved.object_id, event.to_state FROM moved CROSS JOIN LATERAL (
-        SELECT to_state FROM lock_event WHERE object_id = moved.object_id ORDER BY id DESC LIMIT 1
+      SELECT moved.object_id, event.* FROM moved CROSS JOIN LATERAL (
+        SELECT (array_agg(to_state ORDER BY id DESC))[1] AS to_state,
+          min(created_at) FILTER (WHERE from_state = '') AS born_at
+        FROM lock_event WHERE object_id = moved.object_id
       ) AS event
     )
     SELECT CASE WHEN row.id IS NULL THEN 'NO_ROW' WHEN row.status <> newest.to_state THEN 'OTHER_STATE'
-        ELSE 'OTHER_ATTEMPTS' END, %(queue)s, newest.object_id, NULL, format('%%s, %%s', newest.to_state, row.status)
+        WHEN {times} THEN 'OTHER_TIME' ELSE 'OTHER_ATTEMPTS' END,
+      %(queue)s, newest.object_id, NULL, format('%%s, %%s', newest.to_state, row.status)
     FROM newest LEFT JOIN {table} AS row ON row.id = newest.object_id
-    WHERE row.id IS NULL OR row.status <> newest.to_state {attempts} LIMIT %(most)s
+    WHERE row.id IS NULL OR row.status <> newest.to_state OR {times} {attempts} LIMIT %(most)s
+"""
+# A row has the time of the statement, its event the one at which the transaction began.
+TIMES = "newest.born_at NOT BETWEEN row.created_at - %(longest)s AND row.created_at"
+# What people and tasks did, by the statements that moved rows.
+ACTORS = """
+    SELECT CASE WHEN event.actor <> activity.actor THEN 'OTHER_ACTOR' ELSE 'OTHER_TIME' END,
+      event.queue, event.object_id, event.id, format('%%s, %%s', event.actor, activity.actor)
+    FROM lock_activity AS activity JOIN lock_event AS event ON event.queue = activity.queue
+      AND event.id BETWEEN activity.first_event AND activity.last_event
+    WHERE NOT activity.is_part AND activity.first_event > %(first)s AND activity.first_event <= %(last)s
+      AND event.queue = ANY (%(queues)s) AND event.to_state <> '' AND (
+        event.id IN (activity.first_event, activity.last_event)
+          AND (event.actor, event.created_at) <> (activity.actor, activity.created_at)
+        OR event.actor <> activity.actor AND event.created_at = activity.created_at
+          AND coalesce(event.details ->> 'verb', event.event_type) = activity.verb
+      ) LIMIT %(most)s
 """
 ATTEMPTS = """
     OR row.attempt_count <> (
       SELECT count(*) FROM lock_event WHERE object_id = row.id AND details ->> 'verb' = ANY (%(counting)s)
     )
 """
+# The recorder counts the rows of each statement when it writes their events.
+COUNTED = """counted AS (
+      SELECT state, sum(total) AS total, sum(entered) AS entered FROM (
+        SELECT state, total, entered FROM lock_count WHERE queue = %(queue)s
+        UNION ALL SELECT state, change, entered FROM lock_countdelta WHERE queue = %(queue)s
+      ) AS parts GROUP BY state
+    )
+"""
+NUMBERS = """
+    WITH COUNTED, stored AS (SELECT status AS state, count(*) AS total FROM {table} GROUP BY status)
+    SELECT 'OTHER_ROWS', %(queue)s, NULL, NULL, format('%%s: %%s, %%s', state, stored.total, counted.total)
+    FROM unnest(%(states)s::text[]) AS state LEFT JOIN stored USING (state) LEFT JOIN counted USING (state)
+    WHERE coalesce(stored.total, 0) <> coalesce(counted.total, 0)
+""".replace("COUNTED", COUNTED)
+EVENTS = """
+    WITH COUNTED, events AS (
+      SELECT to_state AS state, count(*) AS number FROM lock_event
+      WHERE queue = %(queue)s AND from_state <> to_state GROUP BY to_state
+    ),
+    pruned AS (SELECT coalesce(sum(events), 0) AS number FROM lock_pruning WHERE queue = %(queue)s)
+    SELECT 'OTHER_EVENTS', %(queue)s, NULL, NULL, format('%%s: %%s, %%s', state, events.number, counted.entered)
+    FROM unnest(%(states)s::text[]) AS state LEFT JOIN events USING (state) LEFT JOIN counted USING (state), pruned
+    WHERE coalesce(counted.entered, 0) - coalesce(events.number, 0) NOT BETWEEN 0 AND pruned.number
+""".replace("COUNTED", COUNTED)
 UNRECORDED = """
     SELECT 'NO_EVENTS', %(queue)s, id, NULL, status FROM {table} AS row
     WHERE id >= %(since)s AND NOT EXISTS (SELECT FROM lock_event WHERE object_id = row.id) LIMIT %(most)s
@@ -171,7 +221,7 @@ def breaches_in_span(first: int, last: int, *, most: int, models: Models = ()) -
         for model in models:
             counting = [verb for verb, move in model.lifecycle.moves.items() if move.counts]
             has_attempts = counting and any(field.name == "attempt_count" for field in model._meta.fields)
-            statement = ENDS.format(table=model._meta.db_table, attempts=ATTEMPTS if has_attempts else "")
+            statement = ENDS.format(table=model._meta.db_table, times=TIMES, attempts=ATTEMPTS if has_attempts else "")
             yield from _breaches(statement, params | {"queue": model.lifecycle.queue, "counting": counting})
 
 
@@ -181,6 +231,23 @@ def rows_without_events(since: UUID, *, most: int, models: Models = ()) -> Itera
         statement = UNRECORDED.format(table=model._meta.db_table)
         with snapshot():
             yield from _breaches(statement, {"queue": model.lifecycle.queue, "since": since, "most": most})
+
+
+def acts_by_others(first: int, last: int, *, most: int) -> Iterator[Breach]:
+    """Yield events that have another actor or time than the activity has for them."""
+    queues = [model.lifecycle.queue for model in lifecycle_models()]
+    with snapshot():
+        yield from _breaches(ACTORS, {"first": first, "last": last, "queues": queues, "most": most})
+
+
+def numbers_that_differ(*, full: bool) -> Iterator[Breach]:
+    """Yield states whose rows are not as many as the totals say; or whose events, of which pruned rows take some."""
+    for model in lifecycle_models():
+        params = {"queue": model.lifecycle.queue, "states": [*model.lifecycle.labels]}
+        with snapshot():
+            yield from _breaches(NUMBERS.format(table=model._meta.db_table), params)
+            if full:
+                yield from _breaches(EVENTS, params)
 
 
 def count_span(first: int, last: int) -> Counts:

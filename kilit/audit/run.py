@@ -18,9 +18,11 @@ from kilit.audit.replay import (
     SPAN,
     Breach,
     Fault,
+    acts_by_others,
     breaches_in_span,
     count_span,
     models_of,
+    numbers_that_differ,
     rows_without_events,
     snapshot,
 )
@@ -62,6 +64,8 @@ def audit(*, full: bool = False, seconds: float | None = None) -> Audit:
         add_breaches(record, breaches_in_span(first, last, models=models_of(counts.queues), most=MOST_NAMED))
         record.last_event = last
     add_breaches(record, rows_without_events(since, most=MOST_NAMED))
+    add_breaches(record, acts_by_others(begin, record.last_event, most=MOST_NAMED))
+    add_breaches(record, numbers_that_differ(full=record.is_full))
     add_breaches(record, findings_of_checks())
     Audit.objects.filter(pk=record.pk).update(
         **{name: getattr(record, name) for name in ("last_event", "moves", "jobs", "breach_count", "breaches")},
@@ -101,7 +105,7 @@ def describe(breach: dict[str, Any]) -> str:
     if breach["fault"] == Fault.CHECK:
         return f"{breach['queue']}: {details}"
     event = f", #{breach['event']}" if breach["event"] else ""
-    return f"{breach['queue']} {breach['job']}: {Fault(breach['fault']).label} ({details}{event})"
+    return f"{breach['queue']} {breach['job']}".strip() + f": {Fault(breach['fault']).label} ({details}{event})"
 
 
 def sentence(record: Audit) -> str:
