@@ -18,6 +18,7 @@ from kilit.batches.queues import Queue, register
 from kilit.lock.free_text import FreeText
 from kilit.lock.management.arguments import minutes, whole_number
 from kilit.lock.models.error_groups import Cause, Group
+from kilit.lock.pruning import prunables
 from kilit.sites.archiving import register_open_rows
 from kilit.sites.scopes import scopes_run_by, scopes_seen_by, scopes_shown_to
 from kilit.workers.doorbells import Doorbell
@@ -269,5 +270,7 @@ QUEUE = SiteQueue(
 )
 register(ADJUSTMENT_QUEUE)  # before the conversions that they adjust: so they are pruned
 register(QUEUE)
+prunables["receipt"] = lambda: [Receipt.objects.finished()]  # before the uploads that they belong to
+prunables["upload"] = lambda: [UploadBatch.objects.finished()]
 register_open_rows(sites_with_open_rows)
 register_audit_check("conversion_import", imports_that_do_not_add_up)

@@ -147,13 +147,11 @@ class LikeAny(Func):
 
 
 def _batches(rows: Rows) -> Iterator[Rows]:
-    ends = rows.values_list("pk", flat=True)
-    last = ends[BATCH - 1 : BATCH].first()
-    while last is not None:
-        yield rows.filter(pk__lte=last)
-        rows, ends = rows.filter(pk__gt=last), ends.filter(pk__gt=last)
-        last = ends[BATCH - 1 : BATCH].first()
-    yield rows
+    ahead = rows
+    while (last := ahead.values_list("pk", flat=True)[BATCH - 1 : BATCH].first()) is not None:
+        yield ahead.filter(pk__lte=last)
+        ahead = rows.filter(pk__gt=last)  # of all rows: conditions would add up
+    yield ahead
 
 
 def estimate_texts() -> int:

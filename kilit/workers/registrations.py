@@ -45,7 +45,7 @@ def register_pruning() -> None:
             "prune",
             every=timedelta(hours=1),
             run=lock_sweeps.prune,
-            about=_("Deletes old finished conversions, with their events."),
+            about=_("Deletes what finished longer ago than it is kept, with its events."),
         )
     )
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models, transaction
 from django.db.models import Case, ExpressionWrapper, F, Q, Value, When
-from django.db.models.functions import Least, Now, Power
+from django.db.models.functions import Coalesce, Least, Now, Power
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.constraints import checks
@@ -24,9 +24,17 @@ LOCK = "SELECT FROM ociqueue_uploadbatch WHERE id = ANY(%s) ORDER BY id FOR NO K
 COUNTS = ("accepted", "received", "failed", "put_off", "late")
 
 
+COMPARED_FOR = timedelta(days=30)  # with Google's summaries of the last days, and longer with room to spare
+
+
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
     def answered(self) -> Self:
         return self.filter(answered_at__isnull=False).order_by("-created_at")
+
+    def finished(self) -> Self:
+        """Return uploads that may be pruned, with the time of their last change: they hold no row and no receipt."""
+        free = self.filter(open_rows=None, open_adjustments=None, receipts=None, created_at__lt=Now() - COMPARED_FOR)
+        return free.annotate(updated_at=Coalesce("answered_at", "sent_at", "created_at"))
 
     def lock(self, batches: Collection[UUID]) -> None:
         """Lock uploads until the transaction ends: nothing can mark them as sent meanwhile."""
@@ -119,6 +127,11 @@ NEXT_WAIT = Least(
 class ReceiptQuerySet(models.QuerySet["Receipt"]):
     def open(self) -> Self:
         return self.filter(settled_at=None)
+
+    def finished(self) -> Self:
+        """Return those that may be pruned, with the time of their verdict."""
+        old = self.filter(settled_at__isnull=False, received_at__lt=Now() - COMPARED_FOR)
+        return old.annotate(updated_at=F("settled_at"))
 
     def due(self) -> Self:
         return self.open().filter(next_check_at__lte=Now())

@@ -141,12 +141,12 @@ def members_of(stored: ReadBack) -> Iterator[AccountMember]:
     """Return the sites with a login for the account, and those whose script runs in it."""
     with_login = set()
     mapped_since = dict(ReadBack.objects.exclude(actions=None).values_list("site", "mapped_since"))
-    for login in Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE).select_related("site"):
+    logins = Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE, site__customer_id=stored.customer_id)
+    for login in logins.select_related("site"):
         with suppress(DecryptionError):
             account = login.account()
-            if account.customer_id == stored.customer_id:
-                with_login.add(login.site_id)
-                yield AccountMember(login.site, account, mapped_since.get(login.site_id, login.changed_at))
+            with_login.add(login.site_id)
+            yield AccountMember(login.site, account, mapped_since.get(login.site_id, login.changed_at))
     in_account = Q(pk=stored.site_id)
     if stored.customer_id:
         in_account |= Q(read_back__customer_id=stored.customer_id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from uuid import UUID
 
 from kilit.access.encryption import DecryptionError
@@ -112,8 +113,14 @@ def sites_sharing_project(site: Site) -> Iterator[Site]:
     projects = {}
     for stored in Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE).select_related("site"):
         with suppress(DecryptionError):
-            projects[stored.site] = stored.account().project
+            projects[stored.site] = _project(stored.encrypted)
     yield from (other for other, project in projects.items() if project == projects.get(site) and other != site)
+
+
+@lru_cache(maxsize=10_000)
+def _project(encrypted: str) -> str:
+    """Return the project of a login, decrypted once in each process: a rate limit asks for those of all sites."""
+    return Credentials(encrypted=encrypted).account().project
 
 
 def is_outage(site: Site) -> bool:

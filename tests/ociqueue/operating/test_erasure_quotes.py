@@ -140,3 +140,13 @@ def test_webhooks_and_lookups_hide_the_click_ids_of_other_rows(api, site) -> Non
 )
 def test_codes_ids_and_times_are_no_click_ids(text: str) -> None:
     assert mask_identifiers(text) == text
+
+
+def test_the_last_batch_of_many_texts_is_found_by_no_more_conditions_than_the_second(site, monkeypatch) -> None:
+    make_completed(site, gclid=GCLID)
+    monkeypatch.setattr(free_text, "BATCH", 1)
+
+    _first, second, *_between, last, _rest = free_text._batches(Event.objects.order_by("pk"))
+
+    assert [event.to_state for event in (*second, *last)] == ["PROCESSING", "COMPLETED"]
+    assert str(last.query).count(" > ") == str(second.query).count(" > ") == 1

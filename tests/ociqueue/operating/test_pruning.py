@@ -18,11 +18,12 @@ from kilit.lock.models import Count, ErrorGroup, Event, Pruning
 from kilit.sentences import english
 from kilit.workers import sweeps
 from kilit.workers.registrations import register_pruning
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Conversion, Receipt, Site, UploadBatch
 from ociqueue.models.sending import failure
 from tests.support.commands import output_of
 from tests.support.conversions import new_conversion
 from tests.support.turns import one_within_the_other
+from tests.support.uploads import received
 
 pytestmark = pytest.mark.django_db
 A_YEAR_AGO = datetime.now(UTC) - timedelta(days=365)
@@ -44,6 +45,28 @@ def make_old(site: Site) -> Callable[..., Conversion]:
         return row
 
     return make
+
+
+def make_upload(site: Site, since: datetime, *, is_settled: bool = True) -> UploadBatch:
+    pk = UUID(int=first_at(since).int | secrets.randbits(60))
+    times = {"created_at": since, "sent_at": since, "answered_at": since}
+    batch = UploadBatch.objects.create(id=pk, site=site, size=1, **times)
+    end = {"settled_at": since} if is_settled else {"next_check_at": since}
+    Receipt.objects.create(id=pk, batch=batch, row_ids=[], request_id=str(pk), received_at=since, **end)
+    return batch
+
+
+def test_uploads_go_with_their_receipts_once_they_hold_no_row(site: Site) -> None:
+    make_upload(site, A_YEAR_AGO)
+    held, asked = make_upload(site, A_YEAR_AGO), make_upload(site, A_YEAR_AGO, is_settled=False)
+    recent = make_upload(site, datetime.now(UTC) - timedelta(days=20))
+    newest, rows = received(site)
+    Conversion.objects.filter(pk=rows[0].pk).update(open_batch=held)
+
+    gone = pruning.prune(older_than=timedelta(days=10))
+
+    assert gone == {"receipt": 2, "upload": 1}
+    assert set(UploadBatch.objects.all()) == {held, asked, recent, newest}
 
 
 def ids() -> set[UUID]:

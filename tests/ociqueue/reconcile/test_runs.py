@@ -9,7 +9,7 @@ from django.db.models import F
 from kilit.lock.clock import database_time
 from kilit.sentences import english
 from kilit.workers import doorbells, sweeps
-from ociqueue.models import Conversion, ReadBack, Site, UploadSummary
+from ociqueue.models import Conversion, Credentials, ReadBack, Site, UploadSummary
 from ociqueue.reconcile import run
 from ociqueue.reconcile.compare import Finding
 from ociqueue.reconcile.reading import Reading, store
@@ -17,6 +17,7 @@ from ociqueue.uploader.upload_run import upload_due
 from tests.support.commands import output_of
 from tests.support.guarded_columns import write_unguarded
 from tests.support.readback import DAY, ISTANBUL, OTHER_CLIENT, found, noon
+from tests.support.uploads import CUSTOMER, account
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -128,3 +129,16 @@ def test_command_sweep_and_bell(google, api_site, upload) -> None:
     assert of_site == "Compared 1, differing 0, not read 0.\n"
     assert sweeps.run("oci_reconcile") == "Compared 0, differing 0, not read 0."
     assert not doorbells.doorbells["oci_reconcile"].is_due()
+
+
+def test_a_comparison_decrypts_the_logins_of_its_own_account_alone(google, make_api_site, monkeypatch) -> None:
+    mine, other = make_api_site(), make_api_site(name="other")
+    Credentials.objects.store(
+        other, account(customer_id="5550001111", conversion_action="customers/5550001111/conversionActions/7")
+    )
+    stored = ReadBack(site=mine, customer_id=CUSTOMER)
+    monkeypatch.setattr(Credentials, "account", lambda login: {mine.pk: account()}[login.site_id])
+
+    (member,) = run.members_of(stored)
+
+    assert member.site == mine

@@ -6,9 +6,10 @@ import pytest
 from django.db import connection
 from django.db.models import Value
 
-from ociqueue.models import Circuit, Conversion
+from ociqueue.models import Circuit, Conversion, Credentials
 from ociqueue.states import Category
 from ociqueue.uploader import upload_run
+from ociqueue.uploader.circuits import sites_sharing_project
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.waiting import PATIENCE
@@ -139,6 +140,22 @@ def test_a_limit_of_the_project_rests_every_site_that_shares_it(google, make_api
     upload_due()
 
     assert set(Circuit.objects.open().values_list("site__name", flat=True)) == {first.name, second.name}
+
+
+def test_logins_of_all_sites_are_decrypted_once_for_all_limits_of_a_project(make_api_site, monkeypatch) -> None:
+    sites = [make_api_site(name=name) for name in "abc"]
+    decrypted = count_calls(monkeypatch, Credentials, "account")
+
+    for site in sites:
+        assert len(list(sites_sharing_project(site))) == 2
+
+    assert len(decrypted) == 3
+
+
+def count_calls(monkeypatch, owner: type, name: str) -> list[object]:
+    calls, original = [], getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda self: (calls.append(self), original(self))[1])
+    return calls
 
 
 def test_one_sites_trouble_is_no_other_sites(google, make_api_site, make_rows) -> None:
