@@ -42,6 +42,7 @@ class ErrorEntry:
     group: tuple[str, ...] = ()
     is_final: bool = False  # no attempt can succeed, whatever is fixed: no list offers one
     is_question: bool = False  # the ways on are answers, of equal rank
+    then: str = ""  # a sentence about the attempt after that
     not_before: datetime | None = None  # when the other side allows another attempt
 
     @property
@@ -51,7 +52,7 @@ class ErrorEntry:
     @property
     def hint(self) -> str:
         """Return cause and advice in English."""
-        return " ".join(filter(None, (self.cause, self.advice)))
+        return " ".join(filter(None, (self.cause, self.advice, self.then)))
 
     @property
     def is_expected(self) -> bool:
@@ -59,10 +60,8 @@ class ErrorEntry:
 
     def sentences(self) -> list[str]:
         """Return cause and advice in the reader's language."""
-        said = [gettext(text) for text in (self.cause, self.advice) if text]
-        return (
-            [*said, gettext("Retry after %(time)s.") % {"time": moment(self.not_before)}] if self.not_before else said
-        )
+        said = [gettext(text) for text in (self.cause, self.advice, self.then) if text]
+        return [*said, gettext("Not before %(time)s.") % {"time": moment(self.not_before)}] if self.not_before else said
 
     def until(self, time: datetime | None) -> Self:
         """Return it as of now: before that time nothing helps."""

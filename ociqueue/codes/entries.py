@@ -1,5 +1,6 @@
 """What is known of the errors of conversions and adjustments: in words, why, what helps, and whose turn it is.
 
+An advice is what helps besides another attempt. Whether that comes by itself depends on the row: ociqueue.codes.table.
 The steps besides the operations: "correct" (other data), "connection" (the site's Google login), "script" (the site's
 script), "switch" (another sender).
 """
@@ -17,7 +18,11 @@ LOGIN: Final = _("Store a new refresh token or a new key of the service account 
 TERMS: Final = _("A user of the Google Ads account has to accept or enable it there, under Goals > Settings.")
 CHECK_ACTION: Final = _("Look at Goals > Conversions > Summary in Google Ads, then correct the site's Google login.")
 CHECK_LOGIN: Final = _("Correct it in the site's Google login.")
-WAIT: Final = _("Nothing has to be done: Kilit sends it again.")
+WAIT: Final = _("Nothing has to be done: it is sent again.")
+RETRY: Final = _("Retry.")
+RETRY_LATER: Final = _("Retry later.")
+THEN_RETRY: Final = _("Then retry.")
+THEN_SENT: Final = _("Then it is sent by itself.")
 
 
 def kind(advice: str = "", **columns: Any) -> Callable[..., ErrorEntry]:
@@ -39,14 +44,14 @@ expected = kind(turn=WhoseTurn.NOBODY)
 
 # By category: of codes that no table has, which scripts and operators may name as they like.
 WRONG_DATA = correctable(_("Wrong data"), _("Google does not accept the data; another attempt would fail too."))
-TEMPORARY = repeatable(_("Temporary fault"), _("Another attempt may succeed."), _("Retry."))
+TEMPORARY = repeatable(_("Temporary fault"), _("Another attempt may succeed."), RETRY)
 REJECTED_ACCOUNT = account(
     _("Google rejects the account"),
     _("Google rejected the account or its login."),
-    _("Correct the site's Google login, then retry."),
+    _("Correct the site's Google login."),
 )
 BUSY = early(_("Too many requests"), _("Google asked for fewer requests."))
-ENDED = repeatable(_("Ended"), _("It is not sent again by itself."), _("Retry if it should be sent after all."))
+ENDED = repeatable(_("Ended"), _("It was marked as failed for good."), _("Retry if it should be sent after all."))
 BY_CATEGORY: Mapping[str, ErrorEntry] = {
     Category.VALIDATION: WRONG_DATA,
     Category.TRANSIENT: TEMPORARY,
@@ -58,7 +63,7 @@ BY_CATEGORY: Mapping[str, ErrorEntry] = {
 REJECTED_SCRIPT = elsewhere(
     _("Google rejects the script"),
     _("The script reports that it may not upload to this account."),
-    _("In Google Ads, open Tools > Bulk actions > Scripts, authorise the script again and run it. Then retry."),
+    _("In Google Ads, open Tools > Bulk actions > Scripts, authorise the script again and run it."),
     row=("script",),
     group=("script",),
 )
@@ -75,13 +80,15 @@ UNREADABLE_CLICK_ID = correctable(
 NO_CLICK_ID = correctable(_("No click id"), _("Google found no click id in this row."))
 TWO_CLICK_IDS = correctable(_("Several click ids"), _("The row has more than one click id; Google takes one."))
 UNKNOWN_CLICK = correctable(
-    _("Unknown click"), _("Google does not know this click; it is not from this account's ads.")
+    _("Unknown click"),
+    _("Google does not know this click: it is another account's, less than a day old, or was changed at the source."),
+    _("If the click is less than a day old, retry tomorrow. Else correct it, and check where it comes from."),
 )
 IGNORED_CLICK = expected(_("Unknown click"), _("Google does not know this click; this can be ignored."))
 OTHER_ACCOUNT = account(
     _("Click of another account"),
     _("The click is from ads of another account."),
-    _("The customer id in the site's Google login must be the account that owns the conversion action. Then retry."),
+    _("The customer id in the site's Google login must be the account that owns the conversion action."),
 )
 # The time.
 EARLIER_THAN_CLICK = correctable(
@@ -137,17 +144,17 @@ WRONG_IDENTIFIER = correctable(_("Wrong e-mail or phone"), _("Google does not ac
 CUSTOM_VARIABLE = elsewhere(
     _("Custom variable"),
     _("A custom variable is wrong, or not enabled in the Google Ads account."),
-    _("In Google Ads, open Goals > Custom variables and enable it. Then retry."),
+    _("In Google Ads, open Goals > Custom variables and enable it."),
 )
 ATTRIBUTION = elsewhere(
     _("External attribution"),
     _("The conversion action uses external attribution, which is not sent from here."),
-    _("Use another conversion action in Google Ads, then retry."),
+    _("Use another conversion action in Google Ads."),
 )
 ONE_PER_CLICK = elsewhere(
     _("One conversion per click"),
     _("The conversion action counts one conversion per click, which Google does not allow with wbraid or gbraid."),
-    _("Let it count every conversion in Google Ads, then retry."),
+    _("Let it count every conversion in Google Ads."),
 )
 NO_TRACKING = hopeless(
     _("No conversion tracking"), _("Conversion tracking was not enabled in the account when the ad was seen.")
@@ -161,14 +168,14 @@ NO_CONSENT = expected(
 UNKNOWN_CONSENT = elsewhere(
     _("Consent unknown"),
     _("Neither the conversion nor the account says whether the visitor consented."),
-    _("Send consent from the source, or set a default in the Google Ads account. Then retry."),
+    _("Send consent from the source, or set a default in the Google Ads account."),
 )
 WITHHELD = expected(_("Consent denied"), _("The visitor denied consent, and the site does not send such conversions."))
 # The conversion action.
 NO_ACTION = account(
     _("Unknown conversion action"),
     _("The account has no such conversion action, or it was removed."),
-    _("Create an import of clicks with this very name in Google Ads, or correct the site's Google login. Then retry."),
+    _("Create an import of clicks with this very name in Google Ads, or correct the site's Google login."),
 )
 WRONG_ACTION = account(
     _("Unsuitable conversion action"), _("The conversion action does not accept uploads of clicks."), CHECK_ACTION
@@ -192,7 +199,7 @@ NO_ACCESS = account(
 NO_ACCESS_TO_CLICK = account(
     _("No access to the account"),
     _("The click belongs to an account that this login cannot access."),
-    _("Give the login access to that account in Google Ads, then retry."),
+    _("Give the login access to that account in Google Ads."),
 )
 NO_API = account(_("No access to the API"), _("Google does not allow this project or token to use the API."), LOGIN)
 WRONG_MANAGER = account(
@@ -221,6 +228,11 @@ NOT_OFFERED = account(
     _("Google has not enabled this feature for the account, or its policy forbids it."),
     _("Ask your Google representative."),
 )
+INACTIVE = account(
+    _("Account not active"),
+    _("The Google Ads account is not set up yet, or was deactivated."),
+    _("Activate it in Google Ads, under Admin > Account settings."),
+)
 POLITICAL = account(
     _("Declaration missing"),
     _("Google wants to know whether campaigns contain EU political advertising."),
@@ -236,27 +248,29 @@ CLOSED_API = account(
     row=("switch", "connection"),
     group=("switch", "connection"),
 )
+# At a site with a script, which does not use the site's Google login; all others of an account are REJECTED_SCRIPT.
+AT_SCRIPT: Mapping[ErrorEntry, str] = {
+    **{entry: entry.advice for entry in (NOT_ACCEPTED, NOT_OFFERED, POLITICAL, INACTIVE)},
+    NO_ACTION: _("Create an import of clicks with this very name in Google Ads."),
+    OTHER_ACCOUNT: _("Run the script in the account that owns the conversion action."),
+    **dict.fromkeys((WRONG_ACTION, WRONG_SOURCE), _("Look at Goals > Conversions > Summary in Google Ads.")),
+}
 # The request.
 REJECTED_REQUEST = account(_("Request rejected"), _("Google rejects the whole request."), _("Run the connection test."))
-TOO_LARGE = repeatable(
-    _("Request too large"), _("Google found the request too large; it is sent in parts."), WAIT, turn=WhoseTurn.KILIT
-)
+TOO_LARGE = repeatable(_("Request too large"), _("Google found the request too large."), WAIT, turn=WhoseTurn.KILIT)
 OLD_API = elsewhere(
     _("Kilit is too old"),
     _("Google has shut down this version of its API."),
-    _("Update Kilit; then it is sent."),
+    _("Update Kilit."),
 )
 OUR_BUG = elsewhere(
     _("Fault of Kilit"),
     _("Kilit built a request that Google does not accept."),
-    _("Report it to Kilit; an update sends it."),
-    turn=WhoseTurn.KILIT,
+    _("Report it to Kilit, and install the update."),
 )
-AMBIGUOUS = repeatable(
-    _("Result unknown"), _("Google could not process it, and may have it all the same; it is sent again."), _("Retry.")
-)
-LOST = repeatable(_("Result unknown"), _("Google gave no result, and may have it all the same."), _("Retry."))
-UNREACHABLE = repeatable(_("Google not reachable"), _("Google's login cannot be reached."), _("Retry."))
+AMBIGUOUS = repeatable(_("Result unknown"), _("Google could not process it, and may have it all the same."), RETRY)
+LOST = repeatable(_("Result unknown"), _("Google gave no result, and may have it all the same."), RETRY)
+UNREACHABLE = repeatable(_("Google not reachable"), _("Google's login cannot be reached."), RETRY)
 # Kilit and the script.
 THREW = repeatable(
     _("The script's upload failed"),
@@ -273,7 +287,10 @@ NOT_MATCHED = expected(_("No click fits"), _("Google found no click for the e-ma
 
 # Adjustments.
 ALREADY_ADJUSTED = hopeless(
-    _("Already adjusted"), _("Google already has this adjustment."), _("Nothing has to be done."), turn=WhoseTurn.GOOGLE
+    _("Already adjusted"),
+    _("Google already has this adjustment."),
+    _("Compare the value in Google Ads."),
+    turn=WhoseTurn.OPERATOR,
 )
 NEWER_VALUE = expected(_("Newer value"), _("Google already has a newer value."))
 OVERTAKEN = expected(_("Overtaken"), _("A newer adjustment of the same conversion takes its place."))

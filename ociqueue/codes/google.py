@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from kilit.batches.error_entries import ErrorEntry
+from kilit.batches.error_entries import ErrorEntry, WhoseTurn
 from kilit.sentences import Sentence, joined, sentence
 from ociqueue.codes import entries
 from ociqueue.states import Category, ConversionStatus, Disposition
@@ -25,13 +25,28 @@ PROCESSING, UPLOADED, WAITING = ConversionStatus.PROCESSING, ConversionStatus.UP
 WORST_FIRST = (FATAL, GATE_ALL, GATE, GATE_ACTION, SPLIT, DEFER, RETRY, DUPLICATE)
 
 
-HINTS = {
-    entry: joined(
-        *(sentence(f"{name}_{part.upper()}", text) for part in ("cause", "advice") if (text := getattr(entry, part)))
-    )
-    for name, entry in vars(entries).items()
-    if isinstance(entry, ErrorEntry)
-}
+# The names by which their sentences are stored. Rows have them for years: one may be added, none may be changed.
+STORED = """
+WRONG_DATA TEMPORARY REJECTED_ACCOUNT BUSY ENDED REJECTED_SCRIPT MALFORMED_CLICK_ID UNREADABLE_CLICK_ID NO_CLICK_ID
+TWO_CLICK_IDS UNKNOWN_CLICK IGNORED_CLICK OTHER_ACCOUNT EARLIER_THAN_CLICK WRONG_TIME UNREADABLE_TIME EXPIRED_CLICK
+TOO_OLD EXPIRED RECENT_CLICK RECENT_CALL RECENT_ACTION COUNTED_ORDER COUNTED_CLICK MISSING_FIELD UNREADABLE_FIELD
+UNKNOWN_VALUE WRONG_LENGTH WRONG_CURRENCY WRONG_AMOUNT WRONG_CONSENT WRONG_HASH PERSONAL_DATA WRONG_IDENTIFIER
+CUSTOM_VARIABLE ATTRIBUTION ONE_PER_CLICK NO_TRACKING DENIED NO_CONSENT UNKNOWN_CONSENT WITHHELD NO_ACTION
+WRONG_ACTION WRONG_SOURCE REJECTED_LOGIN UNREADABLE_LOGIN NO_ACCESS NO_ACCESS_TO_CLICK NO_API WRONG_MANAGER
+NO_PROJECT NO_TOKEN WRONG_ACCOUNT WRONG_SCOPE API_OFF NOT_ACCEPTED NOT_OFFERED POLITICAL CLOSED_API REJECTED_REQUEST
+TOO_LARGE OLD_API OUR_BUG AMBIGUOUS LOST UNREACHABLE THREW SPENT SKIPPED BY_HAND RETRACTED NOT_MATCHED
+ALREADY_ADJUSTED NEWER_VALUE OVERTAKEN NOT_KNOWN_YET RECENT_CONVERSION TOO_OLD_TO_ADJUST EARLIER_THAN_CONVERSION
+FIXED_VALUE TOO_MANY_ADJUSTMENTS NO_ADJUSTMENTS ORIGINAL_FAILED ORIGINAL_UNKNOWN ORIGINAL_ERASED INACTIVE
+"""
+
+
+def _sentences(name: str) -> list[Sentence]:
+    entry = getattr(entries, name)
+    texts = {"CAUSE": entry.cause, "ADVICE": entry.advice}
+    return [sentence(f"{name}_{part}", text) for part, text in texts.items() if text]
+
+
+SENTENCES: Mapping[ErrorEntry, list[Sentence]] = {getattr(entries, name): _sentences(name) for name in STORED.split()}
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,9 @@ class Meaning:
 
     @property
     def hint(self) -> Sentence:
-        return HINTS[self.entry]
+        """The cause, and what an administrator has to do; what else helps depends on the row when somebody reads it."""
+        cause, *advice = SENTENCES[self.entry]
+        return joined(cause, *(advice if self.entry.turn == WhoseTurn.ADMIN else ()))
 
 
 def worst(meanings: Iterable[Meaning]) -> Meaning:
@@ -188,6 +205,7 @@ GOOGLE_ADS: Mapping[str, Mapping[str, Meaning]] = {
         "UNSUPPORTED_VERSION": Meaning(GATE_ALL, VALIDATION, entries.OLD_API),
         "RPC_DEADLINE_TOO_SHORT": TEMPORARY,
     },
+    "authorization_error": {"CUSTOMER_NOT_ENABLED": account(entries.INACTIVE)},
     "database_error": {
         **dict.fromkeys(("CONCURRENT_MODIFICATION", "DATA_CONSTRAINT_VIOLATION"), TEMPORARY),
         "REQUEST_TOO_LARGE": TOO_LARGE,

@@ -1,7 +1,7 @@
 """All error codes: what the script reports, what Kilit ends itself, and what follows from these and from Google's."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -20,7 +20,7 @@ from ociqueue.codes.google import (
     WAITING,
     Meaning,
 )
-from ociqueue.states import MANUAL_FAIL, Category, ConversionStatus, SyncMethod
+from ociqueue.states import MANUAL_FAIL, ConversionStatus, SyncMethod
 
 # Our name for CLICK_NOT_FOUND in a verdict of the Data Manager API on a row that has no click id.
 USER_DATA_NOT_MATCHED: Final = "USER_DATA_NOT_MATCHED"
@@ -102,15 +102,37 @@ CONVERSION_ENTRIES = _entries(*REQUEST_ERRORS, VERDICTS, REFUSALS, CONVERSION_ER
 ADJUSTMENT_ENTRIES = _entries(*REQUEST_ERRORS, VERDICTS, REFUSALS, ADJUSTMENT_ERRORS, OVERTAKEN, ORIGINAL_FAILED)
 
 
-def entry_for(
-    codes: Mapping[str, ErrorEntry], code: str, *, category: str, sender: str, not_before: datetime | None
-) -> ErrorEntry:
-    """Return the entry of a row's error: by its sender where names mean two things, else by code, else by category."""
-    if sender == SyncMethod.SCRIPT and category == Category.AUTH:
-        return entries.REJECTED_SCRIPT
-    if sender == SyncMethod.DATA_MANAGER and code in UNEXPECTED_IN_VERDICTS:
-        return VERDICTS[code].entry
-    entry = codes.get(code) or entries.BY_CATEGORY.get(category, UNKNOWN)
-    if sender == SyncMethod.SCRIPT and "connection" in entry.row:  # a script does not use the site's Google login
-        return replace(entry, row=(), group=())
-    return entry.until(not_before) if entry.turn == WhoseTurn.GOOGLE else entry
+@dataclass(frozen=True)
+class ErrorFacts:
+    """What says, besides the code of a row's error, what helps."""
+
+    code: str
+    category: str
+    sender: str
+    goes_on: bool  # it waits, or is retried by a scheduled task
+    not_before: datetime | None = None
+
+
+def entry_for(codes: Mapping[str, ErrorEntry], facts: ErrorFacts) -> ErrorEntry:
+    """Return the entry of a row's error: one cause, one advice that its sender can follow, and whose turn it is now."""
+    entry = known_entry(codes, facts)
+    if facts.sender == SyncMethod.SCRIPT and "connection" in entry.row:
+        advice = entries.AT_SCRIPT.get(entry, "")
+        at_script = replace(entry, advice=advice, row=("retry",), group=("retry",))
+        entry = at_script if advice else entries.REJECTED_SCRIPT
+    if entry.turn == WhoseTurn.ADMIN:
+        return replace(entry, then=entries.THEN_SENT if facts.goes_on else entries.THEN_RETRY)
+    if facts.goes_on:
+        turn = WhoseTurn.GOOGLE if entry.turn == WhoseTurn.GOOGLE else WhoseTurn.KILIT
+        entry = replace(entry, advice=entries.WAIT, turn=turn)
+    elif entry.advice == entries.WAIT:
+        advice = entries.RETRY_LATER if entry.turn == WhoseTurn.GOOGLE else entries.RETRY
+        return replace(entry, advice=advice, turn=WhoseTurn.OPERATOR).until(facts.not_before)
+    return entry.until(facts.not_before) if entry.turn == WhoseTurn.GOOGLE else entry
+
+
+def known_entry(codes: Mapping[str, ErrorEntry], facts: ErrorFacts) -> ErrorEntry:
+    """Return the entry by sender where names mean two things, else by code, else by category."""
+    if facts.sender == SyncMethod.DATA_MANAGER and facts.code in UNEXPECTED_IN_VERDICTS:
+        return VERDICTS[facts.code].entry
+    return codes.get(facts.code) or entries.BY_CATEGORY.get(facts.category, UNKNOWN)

@@ -1,7 +1,7 @@
 """What conversions and adjustments have in common: rows that are claimed, sent to Google and answered for."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import CheckConstraint, F, Index, Q
@@ -12,10 +12,16 @@ from kilit.lock.attempts import ATTEMPTS, AttemptsModel
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.table import Lifecycle
-from ociqueue.codes.table import LONGEST_CODE, entry_for
+from ociqueue.codes.table import LONGEST_CODE, ErrorFacts, entry_for
+from ociqueue.models.limits import max_attempts_of
 from ociqueue.models.site import Site
 from ociqueue.states import FAILING, IN_UPLOAD, WAITING, Category, ConversionStatus
 
+# The columns on which an advice depends.
+FACT_COLUMNS = (
+    *("provider_error_code", "provider_error_category", "site__sync_method", "attempt_count", "attempts_forgiven"),
+    *("status", "next_retry_at", "site__requeue_transient"),
+)
 # The columns of each event.
 FACTS = ("attempt_count", "provider_error_code", "provider_error_category", "last_error")
 
@@ -58,13 +64,18 @@ class Uploadable(AttemptsModel):
 
     @property
     def entry(self) -> ErrorEntry:
-        return entry_for(
-            self.ERRORS,
-            self.provider_error_code,
-            category=self.provider_error_category,
-            sender=self.site.sync_method,
-            not_before=self.next_retry_at,
-        )
+        return entry_for(self.ERRORS, error_facts(map(self._read, FACT_COLUMNS)))
+
+    def _read(self, name: str) -> Any:
+        owner, _, column = name.rpartition("__")
+        return getattr(self.site if owner else self, column)
+
+
+def error_facts(columns: Iterable[Any]) -> ErrorFacts:
+    """Return what an advice depends on, from these columns of a row."""
+    code, category, sender, attempts, forgiven, status, not_before, is_requeued = columns
+    is_retried = category == Category.TRANSIENT and is_requeued and attempts - forgiven < max_attempts_of(sender)
+    return ErrorFacts(code, category, sender, status != ConversionStatus.FAILED or is_retried, not_before)
 
 
 def uploadable_indexes(prefix: str, failures: Failures) -> list[Index]:

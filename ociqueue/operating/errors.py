@@ -12,15 +12,14 @@ from ociqueue.codes.table import (
 )
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import FAILURES
-from ociqueue.models.uploadable import Uploadable
+from ociqueue.models.uploadable import FACT_COLUMNS, Uploadable, error_facts
 from ociqueue.states import SyncMethod
 
 
 def entries_of_groups(names: Iterable[str], *, model: type[Uploadable]) -> dict[str, ErrorEntry]:
-    columns = ("provider_error_code", "provider_error_category", "site__sync_method", "next_retry_at")
     return {
-        name: entry_for(model.ERRORS, code, category=category, sender=sender, not_before=not_before)
-        for name, code, category, sender, not_before in _one_of_each(names, *columns, model=model)
+        name: entry_for(model.ERRORS, error_facts(columns))
+        for name, *columns in _one_of_each(names, *FACT_COLUMNS, model=model)
     }
 
 

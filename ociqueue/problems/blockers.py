@@ -26,9 +26,17 @@ UNKNOWN = gettext_lazy(
     "Outcome unknown: it was sent and no answer came; Google may have it. Its order id keeps Google from counting it "
     "twice."
 )
+AN_EARLIER_ONE = gettext_lazy(
+    "Outcome unknown: an earlier attempt got no answer; Google may have it. Its order id keeps Google from counting it "
+    "twice."
+)
 PERHAPS_SENT = gettext_lazy(
     "Perhaps sent: the script reported an error, but Google may have it all the same. Its order id keeps Google from "
     "counting it twice."
+)
+NOT_REPORTED = gettext_lazy(
+    "Perhaps sent: a run of the script had it and did not report it as sent; Google may have it all the same. Its "
+    "order id keeps Google from counting it twice."
 )
 Causes = Callable[[Any, Any], Iterable[Blocker]]  # of a row, with its limits
 
@@ -222,10 +230,13 @@ def row_name(row: Conversion) -> str:
 
 
 def is_perhaps_sent(row: Uploadable) -> bool:
-    """Return whether there was an answer: the script said that an upload threw, which may have succeeded."""
-    is_transient = row.status == ConversionStatus.FAILED and row.provider_error_category == Category.TRANSIENT
-    return is_transient and row.site.sync_method == SyncMethod.SCRIPT
+    """Return whether a script had the row: it can say neither that Google answered nor that Google did not."""
+    return row.site.sync_method == SyncMethod.SCRIPT
 
 
 def doubt(row: Uploadable) -> str:
-    return str(PERHAPS_SENT if is_perhaps_sent(row) else UNKNOWN)
+    """Say why Google may have the row; a retry changes nothing of that."""
+    is_passing = row.provider_error_category == Category.TRANSIENT
+    if is_perhaps_sent(row):
+        return str(PERHAPS_SENT if is_passing else NOT_REPORTED)
+    return str(UNKNOWN if is_passing or not row.provider_error_code else AN_EARLIER_ONE)

@@ -57,12 +57,12 @@ def describe_error(row: Conversion) -> dict[str, object] | None:
     if not row.provider_error_code:
         return None
     hint = hint_for(row)
-    # An upload stores the hint before Google's own words.
-    message = mask_error(row.last_error, row).removeprefix(hint).strip()
+    # An upload stores cause and advice before Google's own words.
+    message = mask_error(row.last_error, row).removeprefix(row.entry.cause).strip().removeprefix(row.entry.advice)
     return {
         "code": row.provider_error_code,
         "category": row.provider_error_category or None,
-        "message": message,
+        "message": message.strip(),
         "hint": hint or None,
     }
 

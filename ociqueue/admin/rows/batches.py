@@ -206,7 +206,7 @@ def rows_of(batch: UploadBatch, chosen: str) -> dict[str, object]:
         receipt.refresh_from_db(fields=["row_ids"])
     is_of_adjustments = batch.queue == ADJUSTMENTS.queue
     manager: Any = MODELS_BY_QUEUE[batch.queue]._default_manager
-    rows: UploadableQuerySet[Any] = with_upload(manager.for_site(batch.site))
+    rows: UploadableQuerySet[Any] = with_upload(manager.for_site(batch.site)).select_related("site")
     rows = rows.select_related("original__replaces") if is_of_adjustments else rows
     show: Any = adjustment_columns if is_of_adjustments else columns
     # An upload that was not sent yet has no list; then the rows that it claimed are shown.
