@@ -68,6 +68,7 @@ class Item(TypedDict):
     consentAdPersonalization: NotRequired[ConsentGiven]
     hashedEmail: NotRequired[str]
     hashedPhone: NotRequired[str]
+    hashedPhoneNumber: NotRequired[Annotated[str, Field(description="The same as hashedPhone, for older scripts.")]]
 
 
 class Enqueued(TypedDict):
@@ -99,6 +100,13 @@ class PreviewCounts(TypedDict):
     skipped: int
 
 
+class PageMeta(TypedDict):
+    """Whether there is a next page."""
+
+    nextCursor: str | None
+    hasNextPage: bool
+
+
 class Preview(TypedDict):
     """What a claim would return; nothing was changed."""
 
@@ -106,15 +114,24 @@ class Preview(TypedDict):
     items: list[Item]
     counts: PreviewCounts
     warnings: list[str]
-    nextCursor: NotRequired[Annotated[str | None, Field(description="Only if `paged` is `true`.")]]
+    nextCursor: NotRequired[Annotated[str | None, Field(description="Only if `paged` is `true`, as the next two.")]]
+    next_cursor: NotRequired[str | None]
+    meta: NotRequired[PageMeta]
 
 
-class ClaimedPage(TypedDict):
-    """What was claimed, if `paged` is `true`; `nextCursor` is null if no more rows are due."""
+class NextPage(TypedDict):
+    """The cursor of the next page, null if no more rows are due; older scripts read one of the two other fields."""
+
+    nextCursor: str | None
+    next_cursor: str | None
+    meta: PageMeta
+
+
+class ClaimedPage(NextPage):
+    """What was claimed, if `paged` is `true`."""
 
     siteId: str
     items: list[Item]
-    nextCursor: str | None
 
 
 class LeftAlone(TypedDict):

@@ -13,7 +13,7 @@ from ociqueue.models.conversion import PREFIX, ConversionQuerySet
 from ociqueue.models.limits import IS_TOO_OLD, LONGEST_AGE, RETRY_TIME_PASSED, is_over_cap, is_withheld
 from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.models.statements import claim_values
-from ociqueue.schemas.responses import ClaimedPage, Item
+from ociqueue.schemas.responses import ClaimedPage, Item, NextPage, PageMeta
 from ociqueue.states import SyncMethod
 from ociqueue.values.local_times import LocalTimes
 
@@ -40,15 +40,20 @@ def claim_page(site: Site, *, limit: int) -> ClaimedPage:
     """Claim, and say whether more rows are due: only then there is a cursor."""
     items = claim_items(site, limit=limit)
     has_more = len(items) == limit and Conversion.objects.for_site(site).due(path=SyncMethod.SCRIPT).exists()
-    last = UUID(items[-1]["id"].removeprefix(PREFIX)) if has_more else None
-    return {"siteId": str(site.pk), "items": items, "nextCursor": encode_cursor(last) if last else None}
+    return {"siteId": str(site.pk), "items": items, **_next_page(items if has_more else [])}
 
 
 def preview_page(site: Site, *, limit: int, cursor: UUID | None) -> dict[str, object]:
     page = preview(site, limit=limit + 1, after=cursor)
     items, more = page["items"][:limit], page["items"][limit:]
-    last = UUID(items[-1]["id"].removeprefix(PREFIX)) if more else None
-    return {**page, "items": items, "nextCursor": encode_cursor(last) if last else None}
+    return {**page, "items": items, **_next_page(items if more else [])}
+
+
+def _next_page(items: list[Item]) -> NextPage:
+    """Return the cursor after a page with more behind it, under all names that scripts in the field look for."""
+    cursor = encode_cursor(UUID(items[-1]["id"].removeprefix(PREFIX))) if items else None
+    meta: PageMeta = {"nextCursor": cursor, "hasNextPage": cursor is not None}
+    return {"nextCursor": cursor, "next_cursor": cursor, "meta": meta}
 
 
 def preview(site: Site, *, limit: int, after: UUID | None = None) -> dict[str, Any]:
@@ -136,5 +141,5 @@ def item(  # noqa: PLR0917 - the columns
     if email:
         exported["hashedEmail"] = email
     if phone:
-        exported["hashedPhone"] = phone
+        exported["hashedPhone"] = exported["hashedPhoneNumber"] = phone
     return exported

@@ -8,8 +8,11 @@ import pytest
 
 from ociqueue.models import Conversion, Site
 from tests.support.ads_script import ACK, ACK_FAILED, COMPLETED, EXPORT, Run, make_many, outcomes, run_under_node
+from tests.support.api import Api
+from tests.support.conversions import SALE
 
 OLD_SCRIPT = Path(__file__).with_name("old_script.js")
+PAGING_SCRIPT = Path(__file__).with_name("paging_script.js")
 
 
 @pytest.fixture
@@ -52,3 +55,29 @@ def test_an_old_script_gets_a_whole_day_without_a_limit(run_old_script, site) ->
     assert run.error is None
     assert len(run.cells("Order ID")) == len(rows)
     assert Conversion.objects.filter(status="COMPLETED", attempt_count=1).count() == len(rows)
+
+
+@pytest.mark.parametrize("reads", ["meta", "next_cursor"])
+def test_a_script_that_collects_pages_gets_all_of_them_in_one_run(live_server, site, site_key, reads: str) -> None:
+    rows = make_many(site, 5)
+    config = {"baseUrl": live_server.url, "siteId": site.public_id, "apiKey": site_key(site), "reads": reads}
+
+    run = run_under_node(PAGING_SCRIPT.read_text(), config=config)
+
+    assert run.error is None
+    assert run.calls == ["/api/oci/v2/verify", EXPORT, EXPORT, EXPORT, ACK]
+    assert sorted(run.cells("Order ID")) == sorted(row.order_id for row in rows)
+    assert set(outcomes(*rows)) == {COMPLETED}
+
+
+def test_a_script_finds_the_hash_of_a_phone_by_the_name_it_looks_for(live_server, make_site, site_key) -> None:
+    site = make_site(accepts_identifiers=True)
+    hashed = "ab" * 32
+    sale = {**SALE, "hashedPhoneNumber": hashed}
+    sent = Api(site_key(site)).post("oci/conversions", {"siteId": site.public_id, "conversions": [sale]}).json()
+    config = {"baseUrl": live_server.url, "siteId": site.public_id, "apiKey": site_key(site)}
+
+    run = run_under_node(PAGING_SCRIPT.read_text(), config=config)
+
+    assert sent["created"] == 1
+    assert run.cells("Hashed Phone Number") == [hashed]
