@@ -1,14 +1,19 @@
 """Members in bulk: the rules of the pages hold for files, too."""
 
+import csv
 from collections.abc import Callable
-from io import BytesIO
+from io import BytesIO, StringIO
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from kilit.access.roles import SITE_ROLES
+from kilit.csv import reader, text
+from kilit.csv.text import FileMisread
 from kilit.sites.member_files import MemberPlan, read_members, store_members
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
@@ -159,3 +164,29 @@ def test_the_page_shows_first_passwords_once(site: Site, admin_client: Client) -
     applied = post(checked=checked.context["checked"])
     assert applied.context["passwords"]["new"] in applied.text
     assert post(checked=checked.context["checked"]).context["passwords"] == {}
+
+
+def test_each_line_of_a_file_is_stored_as_another_reader_reads_it(make_site: Any) -> None:
+    """A file of several batches: what is read of it has to be the file, and each line a change."""
+    sites = [make_site() for _number in range(3)]
+    owner = make_admin("ayse", sites=dict.fromkeys(sites, "admin"))
+    lines = [f"person-{n // 3},,Ayşe,Öz,{sites[n % 3].public_id},{SITE_ROLES[n % 2]}" for n in range(60)]
+
+    with patch.object(reader, "BATCH", 7):
+        plan = store(owner, *lines)
+
+    ids = {site.public_id: site.pk for site in sites}
+    read = csv.DictReader(StringIO(HEADER + "\n".join(lines)))
+    stored = SiteMembership.objects.exclude(user=owner).values_list("user__username", "site", "role")
+    assert sorted(stored) == sorted((line["username"], ids[line["site"]], line["role"]) for line in read)
+    assert (plan.changes, plan.rejected) == (60, [])
+
+
+def test_a_file_of_which_lines_are_lost_is_refused(site: Site, own_admin: User, monkeypatch: Any) -> None:
+    read = text._read_records
+    monkeypatch.setattr(text, "_read_records", lambda *where: list(read(*where))[:1])
+
+    with pytest.raises(FileMisread, match=r"From line 3 on, what was read is not what the file has\."):
+        store(own_admin, *(f"person-{n},,,,{site.public_id},viewer" for n in range(2)))
+
+    assert roles(site) == {"ayse": "admin"}
