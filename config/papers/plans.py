@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from orchestrator.cutting.orders import MOST_PIECES
 from orchestrator.cutting.sequence import Cut, sequence_of
 from orchestrator.cutting.stock import boards_to_take
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import CutPattern, Rectangle, part_name, whole_patterns_of
-from orchestrator.schemas.orders import Order, Part
+from orchestrator.schemas.orders import MOST_PIECES, Order, Part
 from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_CUTS, MOST_PLACED, MOST_TAKEN
 
 Piece = tuple[Part, int, int]  # of the order: its part, which of the part's pieces it is, its number among the labels

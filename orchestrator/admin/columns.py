@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localdate, localtime
@@ -93,7 +93,7 @@ def part_table(parts: list[dict[str, object]], job: Job, *, unit: str) -> dict[s
 
 
 def _cell(name: str, value: object, unit: str) -> str:
-    return plain(Decimal(str(value)) / UNITS[unit]) if name in SIZES else str(value)
+    return number_format(plain(Decimal(str(value)) / UNITS[unit])) if name in SIZES else str(value)
 
 
 order = column("order", gettext_lazy("order"), _order)

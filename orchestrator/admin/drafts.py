@@ -39,6 +39,7 @@ from orchestrator.orders.enqueue import same_order, similar_jobs
 from orchestrator.orders.order import canonical
 from orchestrator.planning.plan import missing_rules
 from orchestrator.planning.rules import valid_rules
+from orchestrator.planning.rules_in_words import SIZES
 from orchestrator.planning.saws import Boards, saw_for
 from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
@@ -53,6 +54,7 @@ def _job_link(job: Job) -> object:
 class OrderCheck:
     def __init__(self, content: Mapping[str, object], rules: Rules | None, draft: OrderDraft | None) -> None:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
+        self.has_finished_sizes = bool(draft) and draft.layout == "opencutlist"
         self.faults: list[DraftFault] = []
         self.beyond, self.order = 0, None
         self.estimate: dict[str, object] | None = None
@@ -105,6 +107,7 @@ class OrderCheck:
             (_("Mode"), order.opti_mode),
             (_("Plate"), rules.plate_of(order) or _("unknown")),
             (_("Pieces"), figures.pieces),
+            (_("Sizes"), SIZES[rules.sizes_are]),
             (_("Area"), f"{number_format(figures.parts_m2)} m²"),
             (_("Edge band"), edges or _("none")),
             *([(_("Due date"), date_format(order.due_on))] if order.due_on else []),
@@ -122,6 +125,9 @@ class OrderCheck:
             names = ", ".join(entry.words for entry in missing[:10])
             text = _("The rules lack: %(names)s. The job will wait or fail until they are added.")
             notes.append(text % {"names": names})
+        if self.has_finished_sizes and rules.sizes_are == "cut" and any(part.edges for part in order.parts):
+            text = _("The list has finished sizes, and by the rules sizes are cut sizes: edge bands are not deducted.")
+            notes.append(text)
         try:
             saw_for(Boards.of(order, rules), rules, chosen=order.saw or "")
         except JobError as error:

@@ -47,7 +47,6 @@ from orchestrator.admin.steps import (
 from orchestrator.admin.stock import stock_card
 from orchestrator.api.jobs import download
 from orchestrator.blockers import reasons
-from orchestrator.drafts.imported import unit_of
 from orchestrator.due import DUE_CHANGED, is_used
 from orchestrator.errors import Code
 from orchestrator.figures.export import export_lines
@@ -159,7 +158,7 @@ def belongs_to(job: Job) -> SafeString:
 
 def page_context(request: HttpRequest, row: Job) -> dict[str, object]:
     return {
-        **columns.part_table(row.payload["parts"], row, unit=unit_of(row)),
+        **columns.part_table(row.payload["parts"], row, unit="mm"),
         "order_files": row.order_files.defer("content").order_by("pk"),
         "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
         "plans": drawn_plans(row),

@@ -87,6 +87,10 @@ LABEL_CODES = [
     ("number", gettext_lazy("the numbers of job, part and piece")),
     ("page", gettext_lazy("a page for phones: cut, edged, drilled, packed")),
 ]
+SIZES = [
+    ("cut", gettext_lazy("cut sizes, without edge bands")),
+    ("finished", gettext_lazy("finished sizes, with edge bands")),
+]
 SECTIONS = (
     Section(
         gettext_lazy("Plate, if an order names none"),
@@ -100,6 +104,7 @@ SECTIONS = (
         (
             RuleCell("optiModeDefault", gettext_lazy("Mode, if an order names none"), choices=Mode.choices),
             RuleCell("cutBy", gettext_lazy("Cut by"), choices=SAWS),
+            RuleCell("sizesAre", gettext_lazy("Sizes in orders are"), choices=SIZES),
             RuleCell("labelCode", gettext_lazy("QR code on labels"), choices=LABEL_CODES),
             RuleCell("cutting.kerfMm", gettext_lazy("Width of a cut, mm"), is_number=True, hint="4"),
             RuleCell("cutting.stages", gettext_lazy("Stages of cutting, 2 or 3"), is_number=True, hint="3"),

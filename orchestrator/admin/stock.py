@@ -256,6 +256,11 @@ def stock_card(job: Job) -> dict[str, object] | None:
         "job": job.pk,
         # Offcuts have to be found; of boards of a kind any will do.
         "taken": [(name, len(items), items if len(items) <= MOST_NAMED else []) for name, items in groups.items()],
-        "missing": sum(each["number"] for each in planned["missing"]),
+        "missing": _missing(planned["missing"]),
         "offcuts": len(planned["offcuts"]),
     }
+
+
+def _missing(boards: list[dict[str, int]]) -> list[tuple[str, int]]:
+    kinds = BoardKind.objects.in_bulk([each["board"] for each in boards])
+    return [(kinds[each["board"]].words, each["number"]) for each in boards if each["board"] in kinds]

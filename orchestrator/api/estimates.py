@@ -13,7 +13,7 @@ from orchestrator.api.boards import present_board
 from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, CuttingView
 from orchestrator.cutting.estimates import Estimate, estimate
 from orchestrator.cutting.solving import NoOptimiser, OptimiserBusy
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import RULE_CODES, Code, JobError
 from orchestrator.orders.order import read_order
 from orchestrator.planning.saws import refuse_uncuttable
 from orchestrator.schemas.figures import JobFigures
@@ -29,7 +29,7 @@ class EstimateView(CuttingView):
     errors: ClassVar = {
         **CuttingView.errors,
         **INVALID_ORDER,
-        409: {Code.PLATE_SIZE_MISSING.value: "Neither the order nor the rules have a plate size."},
+        409: {code.value: f"{code.label}: its job would be held or fail." for code in RULE_CODES},
         501: {"NO_OPTIMISER": "The optimiser is not installed; the message says why."},
         503: {**NO_RULES[503], "OPTIMISER_BUSY": "Other orders are being planned; try again after `Retry-After`."},
     }

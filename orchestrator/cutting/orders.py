@@ -7,11 +7,10 @@ from orchestrator import sentences
 from orchestrator.cutting.problem import CuttingOrder, CuttingProblem, Piece, Plate, Trim
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.fitting import ALONG_LENGTH, ALONG_WIDTH
-from orchestrator.schemas.orders import Order, Part, PlateSize
+from orchestrator.schemas.orders import MOST_PIECES, Order, Part, PlateSize
 from orchestrator.schemas.rules import Rules
 
 TENTHS = 10  # of a millimetre
-MOST_PIECES = 20_000
 Material = tuple[str, str, Decimal]  # code, colour, thickness
 Stock = Mapping[Material, Sequence[Plate]]
 

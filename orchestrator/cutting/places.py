@@ -4,14 +4,13 @@ A place is a locked file. The system releases the lock when the process that hol
 """
 
 import os
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from django.conf import settings
+from django.core.files import locks
 
 POLL = 0.1  # seconds
 
@@ -34,24 +33,10 @@ def place(wait: float) -> Iterator[None]:
     while True:
         for number in range(places()):
             with (folder / f"{number}.lock").open("a") as file:
-                if not _lock(file):
+                if not locks.lock(file, locks.LOCK_EX | locks.LOCK_NB):
                     continue
                 yield  # the lock ends when the file is closed
                 return
         if time.monotonic() >= end:
             raise NoPlaceFree
         time.sleep(POLL)
-
-
-def _lock(file: IO[str]) -> bool:
-    with suppress(OSError):
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415, only there
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415, not on Windows
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False

@@ -17,7 +17,6 @@ from orchestrator.drafts.typed import (
     TypedOrder,
     place_of,
 )
-from orchestrator.models import Job
 from orchestrator.schemas.orders import UNSAFE_CHARS, plain
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.sheet_order import CellFault, SheetOrder
@@ -99,10 +98,3 @@ def _cells_of(sheet: SheetOrder) -> dict[str, str]:
         row, field = place_of(path)
         cells[field if row is None else f"{parts[row]['id']}.{field}"] = cell
     return cells
-
-
-def unit_of(job: Job) -> str:
-    """Return the unit in which lengths were typed or imported; the API takes centimetres."""
-    typed = job.drafts.order_by("sent_at").values_list("content__unit", flat=True).first()
-    layout = job.order_files.order_by("pk").values_list("layout", flat=True).first()
-    return str(typed or UNIT_OF.get(layout or "", "cm"))

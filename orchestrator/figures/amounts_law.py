@@ -47,21 +47,21 @@ def faults(figures: JobFigures, amounts: Amounts, boards: Mapping[str, str]) -> 
     }
     plan = figures.charged or figures
     if plan.boards_m2 is not None and sum(areas.values()) != plan.boards_m2:
-        yield f"boards of {sum(areas.values())} m² are charged, of {plan.boards_m2} m²"
+        yield f"{sum(areas.values())} m² ≠ {plan.boards_m2} m²"
     for name in areas.keys() & boards.keys():
         if abs(areas[name] - Decimal(boards[name])) > NEAR:
-            yield f"{name}: {areas[name]} m² are charged, of {boards[name]} m²"
+            yield f"{name}: {areas[name]} m² ≠ {boards[name]} m²"
     bands = {edge.edge: edge.metres for edge in figures.edges}
     charged = {line.name: line.quantity for line in amounts.lines if line.kind in ("boards", "edge")}
     if plan.boards_m2 is not None and charged != areas | bands:
-        yield "the lines are not those of the plan"
+        yield f"{', '.join(sorted(charged))} ≠ {', '.join(sorted(areas | bands))}"
     prices = [(line.quantity, line.unit_price or Decimal(0)) for line in amounts.lines]
     net = sum(starmap(_hundredths, prices))
     vat = _hundredths(Decimal(net) * CENT, amounts.vat_percent / 100)
     if (net, vat, net + vat) != tuple(
         amount and int(amount / CENT) for amount in (amounts.net, amounts.vat, amounts.gross)
     ):
-        yield f"{amounts.net} + {amounts.vat} = {amounts.gross}"
+        yield f"{amounts.net} + {amounts.vat} ≠ {amounts.gross}"
 
 
 def _hundredths(quantity: Decimal, price: Decimal) -> int:

@@ -13,6 +13,10 @@ from orchestrator.planning.saws import size_text
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules, Saw
 
+SIZES = {
+    "cut": gettext_lazy("cut sizes, without edge bands"),
+    "finished": gettext_lazy("finished sizes: mode D deducts the edge bands"),
+}
 GRAINS = [
     gettext_lazy("free"),
     gettext_lazy("along the length"),
@@ -69,6 +73,7 @@ def _of_parts(rules: Rules) -> RuleTexts:
 
 def _of_runs(rules: Rules) -> RuleTexts:
     return {
+        "sizesAre": (_("Sizes in orders are"), [str(SIZES[rules.sizes_are])]),
         "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
         **({"cutBy": (_("Cut by"), [_("people, who record it here")])} if rules.cut_by == "hand" else {}),
         **({"saws": (_("Saws"), [_saw(saw) for saw in rules.saws])} if rules.saws else {}),

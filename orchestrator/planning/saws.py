@@ -14,8 +14,9 @@ from kilit.sentences import joined
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.fitting import refuse_oversized
-from orchestrator.schemas.orders import InvalidOrder, Order, plain
+from orchestrator.schemas.orders import MOST_PIECES, InvalidOrder, Order, plain
 from orchestrator.schemas.rules import Rules, Saw
+from orchestrator.states import Mode
 
 Sides = tuple[Decimal, Decimal]
 NO_SAWS = gettext_noop("The rules list no saws.")
@@ -85,9 +86,12 @@ def _not_in_settings(rules: Rules) -> list[str]:
 
 
 def refuse_uncuttable(order: Order, rules: Rules) -> None:
-    """Raise InvalidOrder if the order names an unknown saw, or parts that cannot be cut from the plate."""
+    """Raise InvalidOrder for an unknown saw, more pieces than mode D plans, or parts larger than the plate."""
     names = [saw.name for saw in rules.saws]
     if order.saw and order.saw not in names:
         message = f"Expected one of {', '.join(names)}." if names else NO_SAWS
         raise InvalidOrder([{"field": "saw", "message": message}], 1)
+    if order.opti_mode == Mode.D and (pieces := sum(part.quantity for part in order.parts)) > MOST_PIECES:
+        message = sentences.TOO_MANY_PIECES % {"pieces": pieces, "most": MOST_PIECES}
+        raise InvalidOrder([{"field": "parts", "message": message}], 1)
     refuse_oversized(order, rules)

@@ -26,6 +26,7 @@ from orchestrator.schemas.tax_numbers import read_tax_number
 
 EDGES = ("edge_up", "edge_lo", "edge_sx", "edge_dx")
 MOST_PARTS = 5_000
+MOST_PIECES = 20_000  # that the built-in optimiser plans
 LARGEST_MM = 5_000
 DIGITS = 28  # the precision of decimal arithmetic
 REGION = "TR"
@@ -156,7 +157,7 @@ class Part(InputModel):
     id: Text64
     part_type: Literal["GOVDE", "ARKALIK"]
     material_code: Text64
-    length_cm: Centimetres
+    length_cm: Annotated[Centimetres, Field(description="A cut size, or a finished one if the rules say so.")]
     width_cm: Centimetres
     quantity: Annotated[int, whole_number(1, 9_999)]
     grain: Annotated[int, whole_number(0, 3)]

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pdfjobs.documents.board_plans import MOST_BOARDS, MOST_PLACED, BoardPlan, drawn_board
 from pdfjobs.documents.definition import Document
-from pdfjobs.documents.fields import Amount, Day, Flag, LongText, Rate, Rows, Text, Variables
+from pdfjobs.documents.fields import Amount, Choice, Day, Flag, LongText, Rate, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.panels import GRAIN_ARROWS, CutPanel, drawing
 from pdfjobs.documents.pricing import HUNDRED, LocalizedDocument
@@ -41,7 +41,14 @@ LABELS = {
     "drill_code": ("Delik", "Drill"),
     "boards": ("Plaka (yaklaşık)", "Boards (about)"),
     "waste": ("fire payı", "for waste"),
-    "measures": ("Ölçüler milimetre, bantsız bitmiş ölçüdür.", "Measures in millimetres, finished, without edge band."),
+    "cut_sizes": (
+        "Ölçüler milimetre, kesim ölçüsüdür: kenar bandı dahil değildir.",
+        "Millimetres, as cut: edge bands are not included.",
+    ),
+    "finished_sizes": (
+        "Ölçüler milimetre, bitmiş ölçüdür: kenar bandı dahildir. Kesim planındaki parçalar bant kadar küçüktür.",
+        "Millimetres, finished: edge bands are included. Parts of the cutting plan are smaller by their bands.",
+    ),
     "all": ("Toplam", "Total"),
     "checked": ("Kesen, tarih", "Cut by, date"),
     "notes": ("Notlar", "Notes"),
@@ -92,6 +99,9 @@ class CuttingSheet(LocalizedDocument):
     project: Annotated[str, Text(200)] = Field("", description="the project")
     due_on: Day | None = Field(None, description="due date")
     prepared_by: Annotated[str, Text(120)] = Field("", description="the contact person")
+    sizes: Annotated[str, Choice("cut", "finished")] = Field(
+        "cut", description="what the parts' sizes are: `finished` includes edge bands"
+    )
     waste_rate: Rate = Field(Decimal(12), description="percent added to the estimated number of boards")
     materials: Annotated[list[BoardMaterial], Rows(100, inner="parts", most_inner=MOST_PARTS)] = Field(
         description="materials, one table each"
@@ -115,6 +125,7 @@ def shape(sheet: CuttingSheet) -> dict[str, object]:
         "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
         "bands": _bands(everything, formatter),
         "plans": [drawn_board(number, board, formatter) for number, board in enumerate(sheet.plans, start=1)],
+        "measures": formatter.labels(LABELS)[f"{sheet.sizes}_sizes"],
         "words": formatter.labels(LABELS),
     }
 

@@ -40,7 +40,7 @@ def test_a_new_order_is_sent_and_leads_to_its_job(make_person, customer) -> None
 
 
 @pytest.mark.parametrize(("unit", "length"), [("mm", "1205"), ("cm", "120.5")])
-def test_the_jobs_page_has_the_parts_in_the_unit_and_with_the_headings_of_the_form(
+def test_the_jobs_page_has_the_parts_in_millimetres_and_with_the_headings_of_the_form(
     make_person, unit: str, length: str
 ) -> None:
     row = {**ROW, "length": length, "width": "40"}
@@ -49,7 +49,7 @@ def test_the_jobs_page_has_the_parts_in_the_unit_and_with_the_headings_of_the_fo
 
     ((_, cells),) = page.context["part_rows"]
     shown = dict(zip(page.context["part_columns"], cells, strict=True))
-    assert shown[f"Length {unit}"] == length
+    assert shown["Length mm"] == "1205"
     assert {"Part id", "Thickness mm", "Edge top", "Edge left"} <= set(shown)
 
 
@@ -89,6 +89,7 @@ def test_the_check_shows_the_order_as_it_would_be(make_person) -> None:
     assert "No customer has this phone number" in shown.text
     assert "The rules lack: trim for 16 mm." in shown.text
     assert dict(shown.context["check"].facts)["Pieces"] == 2
+    assert dict(shown.context["check"].facts)["Sizes"] == "cut sizes, without edge bands"
     assert dict(shown.context["check"].facts)["Edge band"] == "040: 0.800 m, 1mm: 2.410 m"
     make_job(parts=[{**GOVDE, "id": "p1", "edge_lo": None, "edge_dx": None, "thickness_mm": 16}], opti_mode="C")
     assert "This order exists already." in operator.get(f"{page_of(draft.pk)}?checked=1").text

@@ -233,7 +233,7 @@ def test_a_job_shows_what_it_takes_and_prints_labels_of_what_it_leaves(operator)
 
     assert all(text in page_of(operator, small).text for text in (rest.code, "R2"))
     shown = page_of(operator, large).text
-    assert "1 board is missing." in shown
+    assert "MAT-01 Beyaz 18 mm 2800 × 2100 mm: 1 board is missing." in shown
     labels = operator.get(f"{OFFCUTS}labels/{large.pk}/")
     assert f"It leaves {labels.text.count('<svg')} offcuts." in shown
     assert labels.text.count("<svg") == len(large.planning["stock"]["offcuts"]) == 4

@@ -12,7 +12,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import failure
 from tests.support.api import Api
-from tests.support.cutting_jobs import ARKALIK, GOVDE, error, make_job, order_body
+from tests.support.cutting_jobs import ARKALIK, GOVDE, error, make_job, order_body, page_of
 
 pytestmark = pytest.mark.django_db
 
@@ -275,3 +275,22 @@ def test_the_faults_of_an_order_are_capped_and_known_fields_listed_once(api) -> 
     assert (len(body["faults"]), body["faults_beyond"]) == (100, 50)
     assert body["faults"][0].startswith("parts.0.colour: Unknown field. Known fields: id, part_type")
     assert body["faults"][1] == "parts.1.colour: Unknown field."
+
+
+def test_more_pieces_than_mode_d_plans_are_refused_when_they_are_sent(api) -> None:
+    parts = [{**GOVDE, "id": f"p{number}", "quantity": 9_999} for number in range(3)]
+
+    refused = api.post("jobs", order_body(opti_mode="D", parts=parts))
+
+    assert refused.status_code == 422
+    assert "29997 pieces; the built-in optimiser plans at most 20000" in error(refused)["message"]
+    assert api.post("jobs", order_body(opti_mode="C", parts=parts)).status_code == 201
+
+
+def test_a_page_shows_sizes_in_millimetres_however_they_came(make_person) -> None:
+    viewer = make_person(role="viewer")
+    viewer.cookies["django_language"] = "tr"
+
+    shown = page_of(viewer, make_job(parts=[{**GOVDE, "length_cm": 72, "width_cm": 56.05}]))
+
+    assert {"720", "560,5"} <= set(shown.context["part_rows"][0][1])

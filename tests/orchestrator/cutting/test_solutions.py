@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from orchestrator.cutting.orders import MOST_PIECES, cutting_order, tenths
+from orchestrator.cutting.orders import cutting_order, tenths
 from orchestrator.cutting.problem import (
     Board,
     CuttingOrder,
@@ -21,6 +21,7 @@ from orchestrator.cutting.solution import write_solution
 from orchestrator.errors import JobError
 from orchestrator.optiplanning.solution import Rectangle, read_plan, read_solution
 from orchestrator.orders.order import read_order
+from orchestrator.schemas.orders import MOST_PIECES
 from orchestrator.schemas.rules import Cutting
 from tests.support.cutting_jobs import GOVDE, order_body
 from tests.support.cutting_rules import rules_with

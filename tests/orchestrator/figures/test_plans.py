@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from orchestrator.api.estimates import present_estimate
 from orchestrator.cutting.estimates import Estimate, estimate
 from orchestrator.orders.order import read_order
+from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.schemas.orders import InvalidOrder
 from tests.support import second_amounts
-from tests.support.cutting_jobs import order_body
+from tests.support.cutting_jobs import error, order_body
 from tests.support.cutting_rules import rules_with
 
 PRICES = {"currency": "TRY", "vatPercent": 20, "boardPerM2": {"MDFLAM 18mm": 450, "MDFLAM 5mm": 120}}
@@ -107,3 +109,46 @@ def seconds_of(answer: Any) -> Decimal:
     """A minute for each board and ten seconds for each cut, as the shipped rules say."""
     boards = sum(pattern["boards"] for pattern in answer["patterns"])
     return Decimal(60 * boards + 10 * answer["figures"]["cuts"])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("part", "code"), [({"thickness_mm": 16}, "E_TRIM_RULE_MISSING"), ({"edge_up": "9mm"}, "E_EDGE_MAPPING_UNKNOWN")]
+)
+def test_an_order_that_would_be_held_or_fail_has_no_estimate(api, part: dict[str, Any], code: str) -> None:
+    refused = api.post("jobs/estimate", order_body(opti_mode="D", parts=[panels("a", 1, 600, 400, 18) | part]))
+
+    assert (refused.status_code, error(refused)["code"]) == (409, code)
+
+
+BANDS = {"edge_up": "1mm", "edge_lo": "2mm", "edge_sx": "040", "edge_dx": "1mm"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "part", "sides"),
+    [
+        ({}, BANDS, [720, 560.5]),
+        # 720 - 0.4 - 1 along the length, 560.5 - 1 - 2 across it.
+        ({"sizesAre": "finished"}, BANDS, [718.6, 557.5]),
+        ({"sizesAre": "finished"}, {**BANDS, "grain": 2}, [557.5, 718.6]),
+        ({"sizesAre": "finished"}, {"edge_dx": "Bant Yok"}, [720, 560.5]),
+        ({"sizesAre": "finished"}, {**BANDS, "part_type": "ARKALIK", "thickness_mm": 5}, [720, 560.5]),
+    ],
+)
+def test_bands_are_deducted_from_finished_sizes_and_from_no_others(rules, part, sides) -> None:
+    found = planned(panels("a", 1, 720, 560.5, 18, grain=1) | part, **rules)
+
+    (pattern,) = found.plan.patterns
+    assert [(placed.length, placed.width) for placed in pattern.parts] == [tuple(sides)]
+    assert found.figures.parts_m2 == Decimal("0.404"), "amounts are by the ordered size"
+
+
+def test_a_part_as_large_as_the_plate_with_its_bands_fits() -> None:
+    part = panels("a", 1, 2791, 2090, 18, grain=1, edge_sx="1mm")
+    refuse = "larger than the plate"
+
+    with pytest.raises(InvalidOrder, match=refuse):
+        refuse_oversized(read_order(order_body(parts=[part]), default_mode="D"), rules_with())
+
+    refuse_oversized(read_order(order_body(parts=[part]), default_mode="D"), rules_with(sizesAre="finished"))
+    assert planned(part, sizesAre="finished").boards == 1
