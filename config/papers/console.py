@@ -57,7 +57,7 @@ TITLES: dict[PaperKind, Any] = {
     "cutting_sheet": gettext_lazy("Cutting sheet"),
     "offer": gettext_lazy("Offer"),
     "delivery_note": gettext_lazy("Delivery note"),
-    "invoice": gettext_lazy("Invoice"),
+    "invoice": gettext_lazy("Proforma"),
 }
 
 

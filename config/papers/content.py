@@ -49,10 +49,6 @@ WORDS = {
         "tr": "Plaka miktarı, bu parçaların kesim planına göre hesaplanmıştır.",
         "en": "The boards are those of a cutting plan for these parts.",
     },
-    "paper": {
-        "tr": "Bilgi içindir; e-Fatura veya e-Arşiv Fatura yerine geçmez.",
-        "en": "For information: it does not replace an electronic invoice.",
-    },
 }
 KINDS: tuple[PaperKind, ...] = get_args(PaperKind)
 
@@ -100,6 +96,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> 
         "order_number": job.order_id,
         "customer": buyer_of(job)["name"],
         "due_on": job.due_on.isoformat() if job.due_on else None,
+        "sizes": rules.sizes_are,
         "materials": list(materials.values()),
         "plans": board_plans(job, order) if wanted.start == 1 else [],
         # As an offer adds it, so that both estimates have the same boards.
@@ -206,7 +203,7 @@ def offer(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str
 def invoice(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:
     company, amounts = invoice_basis(job, rules)
     amounts = settled(order, rules, amounts)
-    return {**priced(job, company, amounts, paper), "issued_on": day_of_cutting(job), "notes": word("paper", paper)}
+    return {**priced(job, company, amounts, paper), "issued_on": day_of_cutting(job)}
 
 
 def delivery_note(job: Job, order: Order, rules: Rules, paper: PaperRequest) -> dict[str, object]:

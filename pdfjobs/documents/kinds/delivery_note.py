@@ -14,6 +14,10 @@ from pdfjobs.documents.pricing import PARTY_LABELS, LocalizedDocument, Seller
 
 LABELS = PARTY_LABELS | {
     "delivery_note": ("Teslim fişi", "Delivery note"),
+    "no_value": (
+        "Mali değeri yoktur; sevk irsaliyesi veya e-İrsaliye yerine geçmez.",
+        "It has no fiscal value and does not replace a waybill.",
+    ),
     "number": ("No", "No"),
     "issued_on": ("Tarih", "Date"),
     "delivered_to": ("Teslim alan", "Delivered to"),

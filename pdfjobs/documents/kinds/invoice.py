@@ -1,4 +1,4 @@
-"""An invoice."""
+"""An invoice on paper: a proforma, because invoices of Turkey are electronic and have fiscal value only so."""
 
 from typing import Annotated
 
@@ -9,8 +9,12 @@ from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.pricing import Party, PricedDocument, PricedLine, Seller, priced_context
 
 LABELS = {
-    "invoice": ("Fatura", "Invoice"),
-    "number": ("Fatura no", "Invoice no"),
+    "invoice": ("Proforma", "Proforma invoice"),
+    "no_value": (
+        "Mali değeri yoktur; fatura, e-Fatura veya e-Arşiv Fatura yerine geçmez.",
+        "It has no fiscal value and does not replace an invoice.",
+    ),
+    "number": ("Proforma no", "Proforma no"),
     "issued_on": ("Düzenleme tarihi", "Date of issue"),
     "due_on": ("Son ödeme", "Payment due"),
     "order_number": ("Sipariş no", "Order no"),
@@ -26,7 +30,7 @@ class Payment(Variables):
 
 
 class Invoice(PricedDocument):
-    number: Annotated[str, Text(110)] = Field(description="invoice number")
+    number: Annotated[str, Text(110)] = Field(description="its number")
     issued_on: Day = Field(description="date of issue")
     due_on: Day | None = Field(None, description="due date")
     order_number: Annotated[str, Text(60)] = Field("", description="the buyer's order number")
@@ -41,4 +45,4 @@ def shape(invoice: Invoice) -> dict[str, object]:
     return priced_context(invoice, LABELS, days=["issued_on", "due_on"])
 
 
-INVOICE = Document("invoice", "Invoice", Invoice, shape)
+INVOICE = Document("invoice", "Proforma invoice", Invoice, shape)

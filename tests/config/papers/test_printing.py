@@ -140,13 +140,13 @@ def test_what_goes_with_a_delivery_is_offered_when_the_job_is_done(make_person, 
     client, job = make_person(), make_job()
     assert menu(client, job)[4:] == ["Offer"]
     finished(job)
-    assert menu(client, job)[4:] == ["Offer", "Delivery note", "Invoice: The customer has no address."]
+    assert menu(client, job)[4:] == ["Offer", "Delivery note", "Proforma: The customer has no address."]
     assert reverse("admin:orchestrator_customer_change", args=[customer.pk]) in page_of(client, job).text
     refused = client.post(printed(job, "invoice"), follow=True)
     assert "The customer has no address." in refused.content.decode()
 
     type(customer).objects.update(address="Ulus 1, Ankara")
-    assert menu(client, job)[4:] == ["Offer", "Delivery note", "Invoice"]
+    assert menu(client, job)[4:] == ["Offer", "Delivery note", "Proforma"]
     for kind in ("delivery_note", "invoice"):
         client.post(printed(job, kind))
     assert [(made.template_name, made.document_number) for made in PdfJob.objects.order_by("pk")] == [
@@ -155,7 +155,7 @@ def test_what_goes_with_a_delivery_is_offered_when_the_job_is_done(make_person, 
     ]
 
     rules(prices=PRICES)
-    assert menu(client, job)[5:] == ["Invoice: The rules have no company: add its name and address."]
+    assert menu(client, job)[5:] == ["Proforma: The rules have no company: add its name and address."]
     rules()
     assert menu(client, job)[4:] == []
 

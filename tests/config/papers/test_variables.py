@@ -207,7 +207,34 @@ def test_an_invoice_has_the_amounts_of_the_offer_and_the_day_of_cutting(customer
     assert invoice["lines"] == offer["lines"]
     assert invoice["buyer"] == offer["buyer"] == {"name": "Ayşe Yılmaz", "phone": "+905551234567", **details}
     assert (invoice["number"], invoice["issued_on"]) == ("S-1001", f"{timezone.localtime(job.finished_at):%Y-%m-%d}")
-    assert "e-Fatura" in invoice["notes"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "sentence"),
+    [
+        ("invoice", "<h1>Proforma</h1>", "Mali değeri yoktur; fatura, e-Fatura veya e-Arşiv Fatura yerine geçmez."),
+        ("delivery_note", "<h1>Teslim fişi</h1>", "Mali değeri yoktur; sevk irsaliyesi veya e-İrsaliye yerine geçmez."),
+    ],
+)
+def test_papers_of_a_finished_job_say_that_they_have_no_fiscal_value(customer, rules, kind, title, sentence) -> None:
+    rules(prices=PRICES, company=COMPANY)
+    type(customer).objects.update(address="Ulus 1, Ankara")
+
+    made = paper_request(finished(make_job(parts=[GOVDE])), kind, PaperRequest())
+
+    html = made.document.html(made.variables)
+    assert title in html
+    assert sentence in html
+    assert ">Fatura<" not in html
+
+
+@pytest.mark.parametrize(("sizes", "words"), [("cut", "kesim ölçüsüdür"), ("finished", "bitmiş ölçüdür")])
+def test_a_cutting_sheet_says_what_its_sizes_are(customer, rules, sizes: str, words: str) -> None:
+    rules(sizesAre=sizes)
+
+    made = paper_request(make_job(), "cutting_sheet", PaperRequest())
+
+    assert words in made.document.html(made.variables)
 
 
 def test_a_delivery_note_has_all_parts_without_prices(customer, rules) -> None:
