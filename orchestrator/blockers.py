@@ -1,6 +1,8 @@
 """What blocks a cutting job."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 
 from django.conf import settings
@@ -16,12 +18,13 @@ from kilit.problems.links import list_path, row_path, workers_path
 from kilit.problems.registry import number
 from kilit.sentences import translated
 from kilit.spans import ago, moment
-from kilit.workers.models import Heartbeat, Runner
-from orchestrator.errors import RULE_CODES, Code
+from kilit.workers.models import Heartbeat, LifeQuerySet, Runner
+from orchestrator.errors import RULE_CODES, Code, JobError
 from orchestrator.folders import Folders
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.job import SLOT_TURN
 from orchestrator.planning.rules import rules_error
+from orchestrator.planning.rules_history import other_rules
 from orchestrator.queue import QUEUE
 from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState, Mode
 from orchestrator.workflow.by_hand import boards_of
@@ -153,7 +156,27 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
 
 def unattended(job: Job) -> list[Blocker]:
     """Return why no one works a due job: what is missing."""
-    return [*_invalid_rules(), *_no_runner(job)]
+    return [*_invalid_rules(), *_no_runner(job), *_other_rules()]
+
+
+def hindered_runners() -> LifeQuerySet:
+    return Runner.objects.alive().filter(queue=JOBS.queue).exclude(hindrance="")
+
+
+def hindered_machines() -> dict[str, str]:
+    """Return the machines, this one included, that take no jobs because of their rules, and why."""
+    reasons = {runner.name.rsplit(":", 2)[0]: runner.hindrance for runner in hindered_runners()}
+    with suppress(JobError):  # without any rules: that has a line of its own
+        if own := other_rules():
+            reasons[socket.gethostname()] = own
+    return reasons
+
+
+def _other_rules() -> Iterator[Blocker]:
+    if Runner.objects.alive().filter(queue=JOBS.queue, hindrance="").exists():
+        return
+    for reason in hindered_machines().values():
+        yield blockers.blocked(translated(reason), link=_("Rules"), href=list_path(RulesVersion))
 
 
 def _invalid_rules() -> Iterator[Blocker]:

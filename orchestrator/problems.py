@@ -31,8 +31,9 @@ from kilit.problems.registry import (
     once,
     with_number,
 )
+from kilit.sentences import translated
 from kilit.shares import share
-from orchestrator.blockers import unattended
+from orchestrator.blockers import hindered_machines, hindered_runners, unattended
 from orchestrator.cutting.low_stock import low_stock
 from orchestrator.due import late_orders, perhaps_late_jobs
 from orchestrator.errors import Code, WarningCode
@@ -323,6 +324,21 @@ def invalid_rules(_reader: object) -> Iterator[Problem]:
         )
 
 
+def other_rules_somewhere(_reader: object) -> Iterator[Problem]:
+    """Return a line for each machine that takes no jobs because of its rules."""
+    for machine, reason in hindered_machines().items():
+        yield of_cutting(
+            kind=ProblemKind.OTHER_RULES,
+            name=machine,
+            severity=Severity.CRITICAL,
+            title=_("%(machine)s takes no cutting jobs") % {"machine": machine},
+            cause=translated(reason),
+            advice=_("Save the right rules on the page of the rules, and give every machine that file."),
+            where=[Place(machine)],
+            link=list_path(RulesVersion),
+        )
+
+
 def proposed_rules(reader: Any) -> Iterator[Problem]:
     """Return a line for each proposal; an owner saves it where they read it."""
     may_save = reader.is_staff and reader.has_perm("orchestrator.change_rulesversion")
@@ -377,6 +393,7 @@ STUCK = StuckJobs(
 register_queue_problems(
     QUEUE,
     ProblemSource(invalid_rules),
+    ProblemSource(other_rules_somewhere, lambda: [RulesVersion.objects.all(), hindered_runners()]),
     ProblemSource(proposed_rules, lambda: [open_proposals()]),
     ProblemSource(overdue, lambda: [jobs_with_others()]),
     ProblemSource(too_large, lambda: [jobs_with_large_parts()]),

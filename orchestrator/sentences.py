@@ -15,6 +15,10 @@ NO_BACKING = sentence("NO_BACKING", _("a backing of %(thickness)s mm is not one 
 NO_TRIM = sentence("NO_TRIM", _("no trim rule for %(thickness)s mm in trimByThickness."))
 NO_GRAIN = sentence("NO_GRAIN", _("grain %(grain)s is not in grainMapping."))
 NO_EDGE = sentence("NO_EDGE", _("%(side)s %(name)s is not one of %(names)s."))
+OTHER_RULES = sentence(
+    "OTHER_RULES",
+    _("The rules in %(path)s on %(machine)s are not those that were saved last, so nothing is planned by them."),
+)
 NO_RULES = sentence("NO_RULES", _("There are no valid rules. %(reason)s"))
 
 # Decisions of operators without a reason of their own

@@ -34,6 +34,7 @@ class ProblemKind(TextChoices):
     WAITING_FOR_OPTIPLANNING = "waiting-for-optiplanning", _("Cutting jobs wait for OptiPlanning")
     LATE_ORDERS = "late-orders", _("Orders are late")
     INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")
+    OTHER_RULES = "other-rules", _("A machine has other cutting rules than those saved last")
     RULES_PROPOSED = "rules-proposed", _("New cutting rules wait for an owner")
     LOW_STOCK = "low-stock", _("Boards run out")
 

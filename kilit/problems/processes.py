@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from kilit.batches.queues import queues
 from kilit.database.sql import read_row
 from kilit.problems.registry import once
+from kilit.sentences import translated
 from kilit.workers.doorbells import RING_AGAIN_AFTER, doorbells
 from kilit.workers.models import ALIVE_FOR, Bell, Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN, Sweep, sweeps
@@ -63,6 +64,9 @@ class ProcessStatus:
     @property
     def condition(self) -> Condition:
         alive_at, started_at = self.process.alive_at, self.process.started_at
+        hindrance = getattr(self.process, "hindrance", "")
+        if alive_at and alive_at > self.now - ALIVE_FOR and hindrance:
+            return Condition(_("takes no jobs"), "warning", translated(hindrance))
         if alive_at and alive_at > self.now - ALIVE_FOR:
             looks = _("It looks for due jobs when something changes, and every few seconds.")
             return Condition(_("running"), "success", looks if self.queue else _("Its workers process tasks."))

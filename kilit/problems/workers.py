@@ -26,9 +26,7 @@ PERMISSIONS = ("workers.view_heartbeat", "workers.view_sweeprun")
 WORKERS, TASKS = "workers", "tasks"
 NO_WORKERS = gettext_lazy("no worker is running: start one with manage.py runworkers")
 ALL_BUSY = gettext_lazy("the workers are busy with others: wait, or let more of them work (KILIT_WORKERS)")
-TAKES_NONE = gettext_lazy(
-    "workers run and take none: a row's page says what blocks it, the workers' log what failed"
-)
+TAKES_NONE = gettext_lazy("workers run and take none: a row's page says what blocks it, the workers' log what failed")
 LATE_TASKS = ngettext_lazy(
     "%(number)s scheduled task is late or failed", "%(number)s scheduled tasks are late or failed", "count"
 )

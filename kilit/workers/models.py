@@ -51,6 +51,9 @@ class Runner(models.Model):
     pid = models.IntegerField()
     started_at = models.DateTimeField(db_default=Now())
     alive_at = models.DateTimeField(db_default=Now())
+    hindrance = models.CharField(
+        max_length=1000, blank=True, default="", db_default="", help_text="Why it takes no jobs."
+    )
 
     objects = LifeQuerySet.as_manager()
 

@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError
 from django.db.models.functions import Now
 
 from kilit.database.outage import database_outage
+from kilit.sentences import stored
 from kilit.workers.models import Runner
 
 SIGN_EVERY = timedelta(seconds=10)  # well within ALIVE_FOR
@@ -23,7 +24,7 @@ def own_name() -> str:
 
 
 @contextmanager
-def present(queue: str) -> Iterator[Callable[[], None]]:
+def present(queue: str, *, hindrance: Callable[[], str] = str) -> Iterator[Callable[[], None]]:
     """Show this process as a runner of a queue while some thread calls the yielded function every few seconds."""
     name, next_sign = own_name(), 0.0
 
@@ -34,8 +35,9 @@ def present(queue: str) -> Iterator[Callable[[], None]]:
         next_sign = time.monotonic() + SIGN_EVERY.total_seconds()
         # Without the database no one can see it, and the caller can do nothing about that.
         with suppress(DatabaseError, InterfaceError):
-            if not Runner.objects.filter(name=name).update(alive_at=Now()):
-                Runner.objects.create(name=name, queue=queue, pid=os.getpid())
+            reason = stored(hindrance())[:1000]
+            if not Runner.objects.filter(name=name).update(alive_at=Now(), hindrance=reason):
+                Runner.objects.create(name=name, queue=queue, pid=os.getpid(), hindrance=reason)
 
     with suppress(DatabaseError, InterfaceError):
         Runner.objects.long_gone().delete()

@@ -48,7 +48,7 @@ DUPLICATE_IN_BATCH = RowResult(
 )
 
 
-def due_sites(*models: type[Any], only: Q | None = None) -> QuerySet[Site]:
+def due_sites(*models: type[Conversion] | type[Adjustment], only: Q | None = None) -> QuerySet[Site]:
     """Return sites that can upload now; supervisors ask often, so finished rows must cost nothing."""
     blocking = Circuit.objects.blocking()
     blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
@@ -73,12 +73,15 @@ def due_rows() -> "list[QuerySet[Any]]":
     return [due_sites().order_by(), Adjustment.objects.unsendable()]
 
 
-def untaken() -> dict[type[Any], QuerySet[Site]]:
+def untaken() -> dict[type[Conversion] | type[Adjustment], QuerySet[Site]]:
     """Return the sites with rows that could have been sent for long."""
     cutoff = Now() - UNTAKEN_AFTER
     for_long = Q(updated_at__lt=cutoff) & (Q(next_retry_at=None) | Q(next_retry_at__lt=cutoff))
-    late: dict[type[Any], Q] = {Conversion: for_long, Adjustment: for_long & Q(original__updated_at__lt=cutoff)}
-    return {model: due_sites(model, only=only).order_by() for model, only in late.items()}
+    sent_for_long = for_long & Q(original__updated_at__lt=cutoff)
+    return {
+        Conversion: due_sites(Conversion, only=for_long).order_by(),
+        Adjustment: due_sites(Adjustment, only=sent_for_long).order_by(),
+    }
 
 
 def scheduled_rows() -> "list[QuerySet[Any]]":

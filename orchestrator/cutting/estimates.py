@@ -19,10 +19,11 @@ from orchestrator.cutting.plan_law import figures_of_plan
 from orchestrator.cutting.problem import CuttingOrder
 from orchestrator.cutting.solution import write_solution
 from orchestrator.cutting.solving import solve
-from orchestrator.errors import JobError
+from orchestrator.errors import Code, JobError
 from orchestrator.figures.job_figures import compute
 from orchestrator.optiplanning.solution import CuttingPlan, read_plan, read_solution
 from orchestrator.planning.plan import transform
+from orchestrator.planning.rules_history import other_rules
 from orchestrator.schemas.figures import JobFigures
 from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
@@ -44,6 +45,8 @@ class Estimate:
 def estimate(order: Order, rules: Rules, *, wait: float = WAIT) -> Estimate:
     """Plan an order within seconds. NoOptimiser, OptimiserBusy, or JobError if it cannot be planned."""
     transform(order, rules)  # an order that would be held has no estimate
+    if reason := other_rules():
+        raise JobError(Code.UNKNOWN, reason)
     task = cutting_order(order, rules)
     path = _path(task, rules)
     kept = _read(path)

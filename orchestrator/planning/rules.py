@@ -96,6 +96,12 @@ def current_rules() -> Rules:
     return _read()[0]
 
 
+def current_content() -> bytes:
+    """Return the text of the current rules."""
+    _read()
+    return _last[rules_path()][0]
+
+
 def valid_rules() -> Rules | None:
     """Return the current rules, or None if no valid ones were ever read."""
     try:

@@ -7,6 +7,7 @@ the same transaction; if that is lost after the file was replaced, the file show
 import hashlib
 import json
 import re
+import socket
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from kilit.api.json_reader import parse_json
 from kilit.files import write_atomically
 from kilit.lock.audit import current_context
 from kilit.lock.models import Activity, ActivityKind
+from orchestrator import sentences
 from orchestrator.errors import RULE_CODES, JobError
 from orchestrator.folders import read_bounded
 from orchestrator.models import Job, RulesVersion
@@ -30,6 +32,7 @@ from orchestrator.planning.plan import MissingRule, missing_rules, transform
 from orchestrator.planning.rules import (
     BIGGEST_FILE,
     InvalidRules,
+    current_content,
     read_new_rules,
     read_rules,
     rules_path,
@@ -94,6 +97,14 @@ def rules_file() -> RulesFile:
     return RulesFile(path, content, changed_at, rules, faults, RulesVersion.objects.order_by("-pk").first())
 
 
+def other_rules() -> str:
+    """Return what is wrong if this machine has other rules than those saved last, on any machine; else nothing."""
+    saved = RulesVersion.objects.order_by("-pk").values_list("sha256", flat=True).first()
+    if saved in (None, digest(current_content())):
+        return ""
+    return sentences.OTHER_RULES % {"path": rules_path(), "machine": socket.gethostname()}
+
+
 def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
     """Replace the file by a valid new version, made from the one whose sha256 is `based_on`, and record it."""
     read_new_rules(content)
@@ -103,9 +114,9 @@ def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
         before = rules_file()
         if before.sha256 != based_on:
             raise RulesChanged
-        if before.content == content:
+        if before.content == content and not before.is_changed_outside:
             raise RulesUnchanged
-        if before.content and (before.version is None or before.version.sha256 != before.sha256):
+        if before.content not in (b"", content) and (before.version is None or before.version.sha256 != before.sha256):
             # So that the history has no gap, and the file can be restored.
             RulesVersion.objects.create(sha256=before.sha256, content=before.text)
         saved = RulesVersion.objects.create(

@@ -32,6 +32,7 @@ from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.folders import Sightings
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules_history import other_rules
 from orchestrator.saw.saw_handover import fail, release_lapsed
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.solutions import KeepAlive
@@ -119,11 +120,9 @@ def tick(*, patient: bool, only: Q | None = None, stopping: Callable[[], bool] =
         return 0  # the folders are on another machine
     release_lapsed()
     Job.objects.wake_next()
-    if not has_rules():
-        return 0
     worked = 0
     jobs = (Job.objects.all() if patient else Job.objects.quick()).filter(only or Q())
-    while not stopping() and (job := jobs.claim()):
+    while not stopping() and has_rules() and (job := jobs.claim()):
         with acting_as(actor()), working_on(job), job_trace(Event.objects.trace_of(job), "cutting job"):
             work(job, patient=patient, stopping=stopping)
         worked += 1
@@ -131,17 +130,23 @@ def tick(*, patient: bool, only: Q | None = None, stopping: Callable[[], bool] =
 
 
 def has_rules() -> bool:
-    """Return whether there are rules. A process that started with a broken file has no rules.
+    """Return whether there are rules to work by; the jobs of a machine without wait.
 
-    The jobs then wait for the file to be fixed: failing them would cost each a retry and take back the saw's files.
+    Failing them would cost each a retry and take back the saw's files.
     """
+    reason = hindrance()
+    if reason and is_time_to_log(reason):
+        logger.error("cutting jobs are waiting: %s", reason)
+    return not reason
+
+
+def hindrance() -> str:
+    """Return why this process takes no jobs: its rules were never valid, or others were saved on another machine."""
     try:
         current_rules()
     except JobError as error:
-        if is_time_to_log(error.message):
-            logger.error("cutting jobs are waiting: %s", error.message)
-        return False
-    return True
+        return error.message
+    return other_rules()
 
 
 def is_time_to_log(message: str) -> bool:

@@ -26,7 +26,7 @@ from orchestrator.models.job import JobQuerySet
 from orchestrator.models.long_steps import to_plan
 from orchestrator.saw.leftovers import LeftoverWatch
 from orchestrator.states import JOBS
-from orchestrator.workflow.runner import actor, tick
+from orchestrator.workflow.runner import actor, hindrance, tick
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def watch(stop: threading.Event) -> None:
     announce_changes()
     while not stop.is_set() and not _safely(lambda: refuse_unreleased(connection)):
         stop.wait(RETRY)
-    with present(JOBS.queue) as sign:
+    with present(JOBS.queue, hindrance=hindrance) as sign:
         watcher = Watcher(stop, sign)
         others = [threading.Thread(target=watcher.take_long_steps, name="patient")]
         others += [threading.Thread(target=watcher.plan, args=[wake], name="planner") for wake in watcher.planners]
