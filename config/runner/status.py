@@ -9,8 +9,7 @@ import os
 import socket
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -29,17 +28,12 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 from config.settings.startup_errors import first_line
 from kilit.database.origin import SchemaOrigin, read_origin
 from kilit.spans import format_span
-from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks
+from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight_checks, run_checks
 from orchestrator.workflow.runner import CurrentJob, current_jobs
 
-Check = Callable[[], Iterable[PreflightCheck]]
-
-LIMIT = 8.0  # seconds for all checks together; connecting to the database has five
 STARTED_AT = now()
 APPS = ("lock", "workers", "orchestrator")  # whose tables the runner uses
 
-_lock = threading.Lock()  # two browsers take turns
-_running: dict[str, threading.Thread] = {}
 logger = logging.getLogger(__name__)
 
 ADDRESS = "127.0.0.1"
@@ -72,39 +66,8 @@ def version() -> str:
 
 
 def read_status() -> Status:
-    with _lock:
-        checks = run_checks({_("database"): check_database, **preflight_checks()})
+    checks = run_checks(lambda: {_("database"): check_database, **preflight_checks()})
     return Status(checks, current_jobs())
-
-
-def run_checks(checks: dict[str, Check], *, limit: float = LIMIT) -> list[PreflightCheck]:
-    """Run each check in a thread, and report those that have not answered in time.
-
-    A share or a server that is away can block a call for minutes, and nothing can interrupt it. Such a thread is left
-    behind, and the check is not started again before it has ended.
-    """
-    language = translation.get_language() or "en"
-    results: dict[str, list[PreflightCheck]] = {}
-
-    def run(name: str, check: Check) -> None:
-        with translation.override(language):
-            try:
-                results[name] = list(check())
-            except Exception as error:  # noqa: BLE001 - a check that fails is the answer
-                message = f"{type(error).__name__}: {first_line(error)}"
-                results[name] = [PreflightCheck(name, CheckLevel.FAIL, message)]
-
-    end = time.monotonic() + limit
-    started = [name for name in checks if name not in _running or not _running[name].is_alive()]
-    for name in started:
-        _running[name] = threading.Thread(target=run, args=(name, checks[name]), daemon=True, name=f"check {name}")
-        _running[name].start()
-    for name in started:
-        _running[name].join(max(0.0, end - time.monotonic()))
-    message = _("No answer within %(seconds)s seconds.") % {"seconds": f"{limit:g}"}
-    return [
-        result for name in checks for result in results.get(name) or [PreflightCheck(name, CheckLevel.FAIL, message)]
-    ]
 
 
 def check_database() -> Iterator[PreflightCheck]:

@@ -3,6 +3,8 @@
 import os
 import secrets
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from kilit.files import TEMP_SUFFIX
@@ -27,6 +30,7 @@ from orchestrator.states import Mode
 
 LITTLE_SPACE = 100 * 1024**2
 NO_SPACE = 5 * 1024**2
+LIMIT = 8.0  # seconds for all checks together; a runner that connects to the database has five
 
 
 class CheckLevel(StrEnum):
@@ -43,12 +47,52 @@ class PreflightCheck:
     message: str
 
 
+Check = Callable[[], Iterable[PreflightCheck]]
+_turn = threading.Lock()  # two readers take turns
+_running: dict[str, threading.Thread] = {}  # by the English name
+
+
 def preflight() -> list[PreflightCheck]:
-    return [result for check in preflight_checks().values() for result in check()]
+    return run_checks(preflight_checks)
 
 
-def preflight_checks() -> dict[str, Callable[[], Iterable[PreflightCheck]]]:
-    """Return the checks by name, for a caller that runs each within a time limit."""
+def run_checks(named_checks: Callable[[], dict[str, Check]], *, limit: float = LIMIT) -> list[PreflightCheck]:
+    """Run each check in a thread, and report those that have not answered in time.
+
+    A share or a server that is away can block a call for minutes, and nothing can interrupt it. Such a thread is left
+    behind, and this process does not start the check again before it has ended, in whatever language it is asked for.
+    """
+    language = translation.get_language() or "en"
+    results: dict[str, list[PreflightCheck]] = {}
+    end = time.monotonic() + limit
+    with translation.override("en"):
+        keys = list(named_checks())
+
+    def run(name: str, check: Check) -> None:
+        with translation.override(language):
+            try:
+                results[name] = list(check())
+            except Exception as error:  # noqa: BLE001 - a check that fails is the answer
+                message = f"{type(error).__name__}: {error}".partition("\n")[0].strip()
+                results[name] = [PreflightCheck(name, CheckLevel.FAIL, message)]
+
+    with _turn:
+        checks, started = named_checks(), []
+        for key, (name, check) in zip(keys, checks.items(), strict=True):
+            if key not in _running or not _running[key].is_alive():
+                _running[key] = threading.Thread(target=run, args=(name, check), daemon=True, name=f"check {key}")
+                _running[key].start()
+                started.append(_running[key])
+        for thread in started:
+            thread.join(max(0.0, end - time.monotonic()))
+    message = _("No answer within %(seconds)s seconds.") % {"seconds": f"{limit:g}"}
+    return [
+        result for name in checks for result in results.get(name) or [PreflightCheck(name, CheckLevel.FAIL, message)]
+    ]
+
+
+def preflight_checks() -> dict[str, Check]:
+    """Return the checks by name."""
     folders = Folders.from_settings()
     in_folders = {
         _("%(name)s folder") % {"name": name}: partial(_folder, name, folder, folders)

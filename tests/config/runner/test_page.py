@@ -12,6 +12,7 @@ import pytest
 from config.runner import status
 from kilit import __version__
 from kilit.database.origin import SchemaOrigin
+from orchestrator.workflow import preflight
 from orchestrator.workflow.preflight import CheckLevel, PreflightCheck
 from orchestrator.workflow.runner import current_jobs, working_on
 from tests.support.commands import free_port
@@ -108,25 +109,6 @@ def test_a_port_that_is_taken_costs_only_the_page(browser, caplog) -> None:
         assert f"no status page: port {browser.port} of this PC cannot be used" in caplog.text
 
 
-def test_a_check_that_hangs_is_reported_and_not_started_again() -> None:
-    release, calls = threading.Event(), []
-
-    def hang() -> list[PreflightCheck]:
-        calls.append(1)
-        release.wait(PATIENCE)
-        return [PreflightCheck("share", CheckLevel.PASS, "It is back.")]
-
-    def look(limit: float = 0.01) -> list[str]:
-        return [found.message for found in status.run_checks({"share": hang}, limit=limit)]
-
-    assert look() == look() == ["No answer within 0.01 seconds."]
-    release.set()
-    status._running["share"].join()
-
-    assert len(calls) == 1
-    assert look(limit=30) == ["It is back."]
-
-
 def test_two_browsers_take_turns(browser, monkeypatch) -> None:
     asked_twice = threading.Event()
 
@@ -145,22 +127,15 @@ def test_two_browsers_take_turns(browser, monkeypatch) -> None:
         level = CheckLevel.PASS if asked_twice.wait(PATIENCE) else CheckLevel.FAIL
         return [PreflightCheck("database", level, "")]
 
-    monkeypatch.setattr(status, "_lock", WatchedLock())
+    monkeypatch.setattr(preflight, "_turn", WatchedLock())
     monkeypatch.setattr(status, "check_database", check)
-    monkeypatch.setattr(status.run_checks, "__kwdefaults__", {"limit": 2 * PATIENCE})
+    monkeypatch.setattr(preflight.run_checks, "__kwdefaults__", {"limit": 2 * PATIENCE})
 
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(lambda _: browser.get()[1], range(2))
 
     assert '<h1 class="PASS">' in first
     assert '<h1 class="PASS">' in second
-
-
-def test_an_error_in_a_check_is_its_result() -> None:
-    def fail() -> list[PreflightCheck]:
-        raise ValueError("no such thing\nin detail")
-
-    assert status.run_checks({"odd": fail}) == [PreflightCheck("odd", CheckLevel.FAIL, "ValueError: no such thing")]
 
 
 def test_the_versions_of_runner_and_server_are_compared() -> None:

@@ -2,6 +2,8 @@
 
 import json
 import sys
+import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +14,10 @@ import pytest
 from orchestrator.demo import simulators_command
 from orchestrator.folders import Folders, read_command, split
 from orchestrator.optiplanning.adapters import has_excel, run_optiplanning
-from orchestrator.workflow.preflight import CheckLevel, preflight
+from orchestrator.workflow import preflight as preflight_module
+from orchestrator.workflow.preflight import CheckLevel, PreflightCheck, preflight, run_checks
 from tests.support.cutting_rules import SHIPPED
+from tests.support.waiting import PATIENCE
 
 
 def found(name: str) -> tuple[CheckLevel, str]:
@@ -182,3 +186,63 @@ def test_excel_is_looked_up_in_the_registry_without_starting_it(monkeypatch, is_
     monkeypatch.setitem(sys.modules, "winreg", registry)
 
     assert has_excel() == is_registered
+
+
+@pytest.fixture
+def dead_share(floor: Folders, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """Let the export folder answer nothing until the test is over; note each try."""
+    release, tries, probe = threading.Event(), [], preflight_module._not_writable
+
+    def hang(folder: Path) -> str | None:
+        if folder == floor.export:
+            tries.append(folder)
+            release.wait(PATIENCE)
+        return probe(folder)
+
+    monkeypatch.setattr(preflight_module, "_not_writable", hang)
+    yield tries
+    release.set()
+    preflight_module._running["export folder"].join()
+
+
+@pytest.mark.django_db
+def test_the_page_of_the_rules_answers_beside_a_dead_share_which_is_tried_once(
+    admin_client: Any, dead_share: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(run_checks.__kwdefaults__, "limit", 0.5)
+
+    pages = [
+        admin_client.get("/admin/orchestrator/rulesversion/", headers={"accept-language": each})
+        for each in ["en", "tr", "en"]
+    ]
+
+    assert "No answer within 0.5 seconds." in pages[0].text
+    assert [page.status_code for page in pages] == [200] * 3
+    assert len(dead_share) == 1
+
+
+def test_a_check_that_answers_again_is_run_again() -> None:
+    release, calls = threading.Event(), []
+
+    def hang() -> list[PreflightCheck]:
+        calls.append(1)
+        release.wait(PATIENCE)
+        return [PreflightCheck("share", CheckLevel.PASS, "It is back.")]
+
+    def look(limit: float = 0.01) -> list[str]:
+        return [result.message for result in run_checks(lambda: {"share": hang}, limit=limit)]
+
+    assert look() == look() == ["No answer within 0.01 seconds."]
+    release.set()
+    preflight_module._running["share"].join()
+
+    assert len(calls) == 1
+    assert look(limit=30) == ["It is back."]
+
+
+def test_an_error_in_a_check_is_its_result() -> None:
+    def fail() -> list[PreflightCheck]:
+        raise ValueError("no such thing\nin detail")
+
+    result = PreflightCheck("odd", CheckLevel.FAIL, "ValueError: no such thing")
+    assert run_checks(lambda: {"odd": fail}) == [result]
