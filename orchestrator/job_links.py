@@ -5,6 +5,7 @@ next link of the job has another number.
 """
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -12,9 +13,13 @@ from django.core.signing import Signer, b64_decode, b64_encode
 from django.db import transaction
 from django.db.models import F
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
+from kilit.lock.audit import current_context
 from kilit.lock.models import Activity, ActivityKind, Event
+from orchestrator import sentences
 from orchestrator.models import Job
+from orchestrator.schemas.rules import Rules
 from orchestrator.states import JOBS
 
 ID_LENGTH = 22  # of a job's id in a token, which is short so that its QR code has large modules
@@ -67,7 +72,8 @@ class JobLink:
         rows = Job.objects.filter(pk=job.pk, **{f"{self.column}__{'gt' if is_on else 'lte'}": 0})
         with transaction.atomic():
             if is_changed := bool(rows.update(**{self.column: number}, **columns)):
-                Event.objects.record(job, event)
+                message = current_context().reason or (sentences.LINK_WITHDRAWN if is_on else sentences.LINK_MADE)
+                Event.objects.record(job, event, message=message)
                 Activity.objects.record(ActivityKind.ACTION, event, queue=JOBS.queue, object_id=str(job.pk))
         job.refresh_from_db(fields=[self.column, *columns])
         return is_changed
@@ -79,6 +85,23 @@ class JobLink:
 def reaches_customers() -> bool:
     """Return whether people outside the shop reach this server, and nobody reads along."""
     return bool(settings.PUBLIC_URL.startswith("https://"))
+
+
+def reaches_phones() -> bool:
+    """Return whether a phone in the shop can open the address that labels have: not that of the machine itself."""
+    host = urlsplit(settings.PUBLIC_URL).hostname or ""
+    return host != "localhost" and not host.startswith("127.") and host not in ("::1", "0.0.0.0")  # noqa: S104
+
+
+def unreachable_labels(rules: Rules) -> str:
+    """Return why phones cannot open the QR codes of labels, in the reader's language, or ""."""
+    if rules.label_code != "page" or reaches_phones():
+        return ""
+    text = _(
+        "The QR codes of labels lead to %(address)s, which only this machine opens. Set KILIT_PUBLIC_URL to an address"
+        " that phones reach, then print labels."
+    )
+    return text % {"address": settings.PUBLIC_URL}
 
 
 STATUS_LINK = JobLink("status_link", "order-status", "STATUS_LINK_CREATED", "STATUS_LINK_WITHDRAWN")

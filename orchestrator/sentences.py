@@ -106,6 +106,10 @@ NOT_CUTTABLE = sentence("NOT_CUTTABLE", _("The plan cannot be cut: %(reason)s"))
 BOARDS_CAME = sentence("BOARDS_CAME", _("Boards came."))
 COUNTED = sentence("COUNTED", _("Counted: %(number)s, not %(expected)s."))
 
+# Links to an order that need no login
+LINK_MADE = sentence("LINK_MADE", _("The link was made."))
+LINK_WITHDRAWN = sentence("LINK_WITHDRAWN", _("The link was withdrawn."))
+
 # Several saws
 CHECKED_FOR = sentence("CHECKED_FOR", _("The solution was checked. It goes to %(saw)s."))
 TO_BE_CUT_AT = sentence("TO_BE_CUT_AT", _("The plan was checked. People cut it at %(saw)s."))

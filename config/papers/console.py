@@ -34,8 +34,9 @@ from kilit.console.formatting import page
 from kilit.console.jobs.job_page import JobOffer
 from kilit.problems.links import list_path
 from orchestrator.errors import JobError
+from orchestrator.job_links import unreachable_labels
 from orchestrator.models import Customer, Job
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import current_rules, valid_rules
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import JobState
 from pdfjobs.documents.kinds.labels import MOST_LABELS
@@ -70,6 +71,9 @@ def papers_of_job(request: HttpRequest, job: Job) -> list[JobOffer]:
     if not may_print(request.user):
         return []
     offers = documents(job, "cutting_sheet", TITLES["cutting_sheet"], total=job.part_count, most=MOST_PARTS)
+    rules = valid_rules()
+    if "labels" in settings.PDF_TEMPLATES and rules and (unreachable := unreachable_labels(rules)):
+        offers.append(JobOffer(unreachable, reverse("admin:orchestrator_rulesversion_changelist")))
     pieces = sum(part["quantity"] for part in job.payload["parts"])
     for name, label in FORMATS.items():
         title = _("Labels %(size)s") % {"size": label}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
+from zoneinfo import available_timezones
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -84,6 +85,12 @@ class Environment:
         if word in choices:
             return word
         raise ImproperlyConfigured(f"{name}={word!r} is not one of {', '.join(choices)}.")
+
+    def zone(self, name: str, *, default: str) -> str:
+        """Return the name of a time zone."""
+        if (value := self.text(name, default)) not in available_timezones():
+            raise ImproperlyConfigured(f"{name} is {value!r}. Expected a time zone such as {default}.")
+        return value
 
     def some_of(self, name: str, choices: Collection[str]) -> list[str]:
         """Split a comma-separated list of choices; it may be empty."""

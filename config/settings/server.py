@@ -30,6 +30,8 @@ env = Environment(BASE_DIR)
 
 # Where the console and the API are reached from outside, for links in webhooks and alerts.
 PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{BIND}").rstrip("/")
+# Of the pages that people without a login see: the browser of a phone does not say its own.
+SHOP_TIME_ZONE = env.zone("KILIT_SHOP_TIME_ZONE", default="Europe/Istanbul")
 CRON_SECRET = env.secret("KILIT_CRON_SECRET")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
 DISK_LOW_GB = env.number("KILIT_DISK_LOW_GB", default=5, least=0)  # a problem when less is free; 0 switches it off

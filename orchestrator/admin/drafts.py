@@ -11,6 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
@@ -119,6 +120,8 @@ class OrderCheck:
         notes: list[object] = []
         if existing := same_order(order, mode_is_given=self.typed.mode_is_given).first():
             notes.append(link(job_page(existing.pk), _("This order exists already.")))
+        if order.due_on and order.due_on < timezone.localdate():
+            notes.append(_("The due date is past: %(day)s.") % {"day": date_format(order.due_on)})
         if not Customer.objects.filter(phone=order.customer_phone).exists():
             notes.append(_("No customer has this phone number: the job will wait until the customer is added."))
         if missing := missing_rules(order, rules):

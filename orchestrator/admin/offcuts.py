@@ -187,7 +187,7 @@ class StockItemAdmin(StockAdmin, ReadOnlyAdmin):
 
     def save_model(self, request: HttpRequest, obj: StockItem, form: Any, change: bool) -> None:
         obj.pk = form.cleaned_data["new_id"]
-        obj.save()
+        super().save_model(request, obj, form, change)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: object, **options: object) -> HttpResponse:
         item = find_object(self, request, object_id)

@@ -23,11 +23,12 @@ from kilit.lock.audit import current_context
 from kilit.lock.text import read_digits
 from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.admin.rules_form import RulesRows
+from orchestrator.job_links import unreachable_labels
 from orchestrator.models import Job, RulesProposal, RulesVersion
 from orchestrator.models.job import JobQuerySet
 from orchestrator.planning.plan import MissingRule
 from orchestrator.planning.proposals import AlreadyClosed, accept, decline, open_proposals, propose_rules
-from orchestrator.planning.rules import BIGGEST_FILE
+from orchestrator.planning.rules import BIGGEST_FILE, current_rules
 from orchestrator.planning.rules_history import (
     RulesChanged,
     RulesCheck,
@@ -226,6 +227,8 @@ class RulesVersionAdmin(ReadOnlyAdmin):
     def _release(self, request: HttpRequest) -> None:
         """Let the jobs continue that waited for the rules that were saved."""
         messages.success(request, SAVED)
+        if labels := unreachable_labels(current_rules()):
+            messages.warning(request, labels)
         jobs = release_jobs(request.user)
         if not jobs:
             return

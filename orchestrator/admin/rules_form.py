@@ -4,7 +4,7 @@ What is not in the form stays as the file has it. The rules themselves say what 
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -12,176 +12,25 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
 from django_stubs_ext import StrOrPromise
 
 from kilit.api.input_model import KEY, format_error
 from kilit.api.json_reader import parse_json
-from kilit.csv.numbers import AMBIGUOUS, read_number
+from kilit.csv.numbers import AMBIGUOUS
 from kilit.lock.text import strip_control_chars
+from orchestrator.admin.rules_fields import SAW_SIZES, SECTIONS, TABLES, YES, RuleCell, RuleTable
 from orchestrator.drafts.typed import fault_text
 from orchestrator.planning.rules import InvalidRules, read_new_rules
 from orchestrator.planning.rules_history import rules_text
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import ANY
-from orchestrator.states import Mode
 
 LONGEST = 400
 MOST_ROWS = 500
 BOARD = re.compile(r"(?P<material>.+) (?P<thickness>[0-9.]+)mm")
-YES = "1"
-SAW_SIZES = ("longestMm", "widestMm", "thickestMm")
 Path = tuple[str | int, ...]
 
-# What the rules may answer, for the reader's language.
-gettext_noop("Expected a price from 0 to 1,000,000 with at most 4 decimals.")
-gettext_noop("Expected a number from 0 to 100 with at most 4 decimals.")
-gettext_noop("Expected a currency of three capital letters, such as TRY.")
-gettext_noop("Expected a number above 0, up to 10,000.")
-gettext_noop("Expected a number from 0 to 10,000.")
-gettext_noop("Expected a number from 0 to 20.")
-gettext_noop("Expected a thickness in millimetres.")
-gettext_noop("Expected 2 or 3.")
-gettext_noop("Expected days from 1 to 365.")
 
-
-@dataclass
-class RuleCell:
-    name: str
-    label: StrOrPromise
-    is_number: bool = False
-    choices: Sequence[tuple[str, StrOrPromise]] = ()
-    hint: str = ""  # what holds while it is empty
-    value: str = ""
-    error: str = ""
-
-    def read(self) -> Any:
-        """Return a number or a text, or None for an empty cell and for one with a fault."""
-        if not self.is_number or not self.value:
-            return self.value or None
-        try:
-            return read_number(self.value)
-        except ValueError as error:
-            self.error = str(error)
-        return None
-
-
-@dataclass(frozen=True)
-class Section:
-    """Fields at paths of the rules, such as `cutting.kerfMm`. Without any value, a section of the rules is left out."""
-
-    title: StrOrPromise
-    fields: tuple[RuleCell, ...]
-
-
-@dataclass(frozen=True)
-class RuleTable:
-    name: str
-    title: StrOrPromise
-    about: StrOrPromise
-    columns: tuple[RuleCell, ...]
-
-
-SAWS = [("saw", gettext_lazy("a saw that takes files")), ("hand", gettext_lazy("people, who record it here"))]
-LABEL_CODES = [
-    ("number", gettext_lazy("the numbers of job, part and piece")),
-    ("page", gettext_lazy("a page for phones: cut, edged, drilled, packed")),
-]
-SIZES = [
-    ("cut", gettext_lazy("cut sizes, without edge bands")),
-    ("finished", gettext_lazy("finished sizes, with edge bands")),
-]
-SECTIONS = (
-    Section(
-        gettext_lazy("Plate, if an order names none"),
-        (
-            RuleCell("defaultPlateSize.width_mm", gettext_lazy("Plate width mm"), is_number=True),
-            RuleCell("defaultPlateSize.height_mm", gettext_lazy("Plate height mm"), is_number=True),
-        ),
-    ),
-    Section(
-        gettext_lazy("Cutting"),
-        (
-            RuleCell("optiModeDefault", gettext_lazy("Mode, if an order names none"), choices=Mode.choices),
-            RuleCell("cutBy", gettext_lazy("Cut by"), choices=SAWS),
-            RuleCell("sizesAre", gettext_lazy("Sizes in orders are"), choices=SIZES),
-            RuleCell("labelCode", gettext_lazy("QR code on labels"), choices=LABEL_CODES),
-            RuleCell("cutting.kerfMm", gettext_lazy("Width of a cut, mm"), is_number=True, hint="4"),
-            RuleCell("cutting.stages", gettext_lazy("Stages of cutting, 2 or 3"), is_number=True, hint="3"),
-            RuleCell("cutting.secondsPerBoard", gettext_lazy("Seconds per board"), is_number=True, hint="60"),
-            RuleCell("cutting.secondsPerCut", gettext_lazy("Seconds per cut"), is_number=True, hint="10"),
-        ),
-    ),
-    Section(
-        gettext_lazy("Prices without VAT"),
-        (
-            RuleCell("prices.currency", gettext_lazy("Currency"), hint="TRY"),
-            RuleCell("prices.vatPercent", gettext_lazy("VAT, percent"), is_number=True),
-            RuleCell("prices.perCut", gettext_lazy("Per cut"), is_number=True),
-            RuleCell("prices.perMachineMinute", gettext_lazy("Per machine minute"), is_number=True),
-            RuleCell("prices.wastePercent", gettext_lazy("Waste in estimates, percent"), is_number=True),
-        ),
-    ),
-    Section(
-        gettext_lazy("Your company, on offers"),
-        (
-            RuleCell("company.name", gettext_lazy("Name")),
-            RuleCell("company.address", gettext_lazy("Address")),
-            RuleCell("company.taxOffice", gettext_lazy("Tax office")),
-            RuleCell("company.taxNumber", gettext_lazy("Tax number")),
-            RuleCell("company.phone", gettext_lazy("Phone")),
-            RuleCell("company.email", gettext_lazy("E-mail address")),
-            RuleCell("company.offerValidDays", gettext_lazy("Offers hold for days"), is_number=True, hint="15"),
-        ),
-    ),
-)
-TABLES = (
-    RuleTable(
-        "boards",
-        gettext_lazy("Materials and their prices"),
-        gettext_lazy("The code of a material, or * for each without a row of its own. Without a thickness: for all."),
-        (
-            RuleCell("material", gettext_lazy("Material")),
-            RuleCell("thickness", gettext_lazy("Thickness mm"), is_number=True),
-            RuleCell("price", gettext_lazy("Price per m²"), is_number=True),
-        ),
-    ),
-    RuleTable(
-        "edges",
-        gettext_lazy("Edge bands"),
-        gettext_lazy("The name that orders use. Without a thickness it means no band; * has the price of the others."),
-        (
-            RuleCell("name", gettext_lazy("Name")),
-            RuleCell("mm", gettext_lazy("Thickness mm"), is_number=True),
-            RuleCell("price", gettext_lazy("Price per metre"), is_number=True),
-        ),
-    ),
-    RuleTable(
-        "thicknesses",
-        gettext_lazy("Thicknesses"),
-        gettext_lazy("The trim of boards this thick, and whether backing parts may be this thick."),
-        (
-            RuleCell("thickness", gettext_lazy("Thickness mm"), is_number=True),
-            RuleCell("trim", gettext_lazy("Trim mm"), is_number=True),
-            RuleCell(
-                "backing", gettext_lazy("Backing parts"), choices=[("", gettext_lazy("no")), (YES, gettext_lazy("yes"))]
-            ),
-        ),
-    ),
-    RuleTable(
-        "saws",
-        gettext_lazy("Saws, if there are several"),
-        gettext_lazy("The first that takes a job's plates cuts it. An empty size is no limit; no materials means all."),
-        (
-            RuleCell("name", gettext_lazy("Name")),
-            RuleCell("longestMm", gettext_lazy("Longest mm"), is_number=True),
-            RuleCell("widestMm", gettext_lazy("Widest mm"), is_number=True),
-            RuleCell("thickestMm", gettext_lazy("Thickest mm"), is_number=True),
-            RuleCell("materials", gettext_lazy("Materials, with commas")),
-            RuleCell("byHand", gettext_lazy("Fed by"), choices=[("", SAWS[0][1]), (YES, SAWS[1][1])]),
-        ),
-    ),
-)
 Row = dict[str, RuleCell]
 
 
@@ -227,6 +76,7 @@ class RulesRows:
                 for saw in content.get("saws", [])
             ],
         }
+        content["stock"] = {**content["stock"], "isKept": YES} if "stock" in content else {}
         return cls(
             {cell.name: _new(cell, _shown(_at(content, cell.name))) for cell in _cells()},
             {table.name: [_row(table, map(_shown, row)) for row in values[table.name]] for table in TABLES},
@@ -300,16 +150,12 @@ class _Composition:
         for path, cell in self.form.fields.items():
             section, dot, name = path.partition(".")
             self.places[(section, name) if dot else (section,)] = cell
+            self.places.setdefault((section,), cell)
             if dot:
                 sections.setdefault(section, {})[name] = cell.read()
             elif section in content or cell.value not in ("", cell.choices[0][0]):
                 content[section] = cell.value
-        for section, values in sections.items():
-            given = {**(content.get(section) or {}), **values}
-            if given := {name: value for name, value in given.items() if value not in (None, {})}:
-                content[section] = given
-            elif section != "cutting":  # which offers the built-in optimiser, also without any value
-                content.pop(section, None)
+        self._put(sections, content)
         if not content["saws"]:
             del content["saws"]
         new = rules_text(content, before=text)
@@ -318,6 +164,25 @@ class _Composition:
         except InvalidRules as invalid:
             self._place(invalid)
         return new
+
+    def _put(self, sections: Mapping[str, dict[str, Any]], content: dict[str, Any]) -> None:
+        is_stock_kept = sections["stock"].pop("isKept")
+        for section, values in sections.items():
+            given = {**(content.get(section) or {}), **values}
+            if given := {name: value for name, value in given.items() if value not in (None, {})}:
+                content[section] = given
+            elif section == "stock" and is_stock_kept:
+                content[section] = {}
+            elif section != "cutting":  # which offers the built-in optimiser, also without any value
+                content.pop(section, None)
+        if "stock" in content and not is_stock_kept:
+            self._drop_stock(content)
+
+    def _drop_stock(self, content: dict[str, Any]) -> None:
+        del content["stock"]
+        for name, cell in self.form.fields.items():
+            if name.startswith("stock.") and cell.value:
+                cell.error = _("Without a stock this has no effect: clear it, or keep a stock.")
 
     def _place(self, invalid: InvalidRules) -> None:
         for path, error in invalid.errors:

@@ -9,6 +9,8 @@ from typing import Any
 import segno
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import Value
+from django.db.models.lookups import Exact
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -25,6 +27,7 @@ from kilit.console.lists.confirming import ReasonForm
 from kilit.console.lists.listing import ListAdmin, RowPage
 from kilit.csv.numbers import read_number
 from kilit.lock.audit import for_reason
+from kilit.lock.folding import Fold, FoldedColumn
 from kilit.problems.registry import with_number
 from orchestrator.admin.columns import JOBS_MENU
 from orchestrator.models import BoardKind, Job, StockItem
@@ -82,6 +85,15 @@ class StockAdmin(ListAdmin):
         return has_stock() and request.user.has_perm(f"orchestrator.operate_{self.opts.model_name}")
 
     has_add_permission = has_operate_permission
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        alike = BoardKind.objects.exclude(material_code=obj.material_code, color=obj.color)
+        for name in ("material_code", "color"):
+            alike = alike.filter(Exact(FoldedColumn(name), Fold(Value(getattr(obj, name)))))
+        if other := alike.first():
+            text = _("There is %(other)s, too, which differs in its letters only: orders match one of them, not both.")
+            messages.warning(request, text % {"other": other.material})
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -1,5 +1,6 @@
 """The page that a label's QR code opens on a phone: what was done to this piece, and buttons for the next steps."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -63,6 +64,7 @@ def _context(job: Job, piece: LabelledPiece, rules: Rules) -> dict[str, object]:
         "next_step": next((step for step, row in steps if row is None), None),
         "refusal": "" if job.status in SOLVED else _why_closed(job),
         "taken_back": [row for row in rows if row.taken_back_at],
+        "zone": settings.SHOP_TIME_ZONE if rows else "",
     }
 
 

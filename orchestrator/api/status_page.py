@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from functools import wraps
 
+from django.conf import settings
 from django.core.signing import BadSignature
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.translation import get_language_from_request, gettext_lazy, override
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
@@ -41,7 +43,7 @@ def opened_by(link: JobLink, *fields: str) -> Callable[[View], View]:
     def with_link(page: View) -> View:
         @wraps(page)
         def view(request: HttpRequest, token: str, **place: int) -> HttpResponse:
-            with override(get_language_from_request(request)):
+            with override(get_language_from_request(request)), timezone.override(settings.SHOP_TIME_ZONE):
                 job = _job_or_refusal(request, link, token, *fields)
                 response = page(request, job, **place) if isinstance(job, Job) else job
             for name, value in HEADERS.items():

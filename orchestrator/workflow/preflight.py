@@ -22,6 +22,7 @@ from orchestrator.cutting.places import places
 from orchestrator.cutting.solving import missing
 from orchestrator.errors import JobError
 from orchestrator.folders import Folders
+from orchestrator.job_links import unreachable_labels
 from orchestrator.optiplanning.adapters import command_missing, is_command_simulated, is_macro_simulated, macro_missing
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.rules import current_rules, rules_error, valid_rules
@@ -177,6 +178,8 @@ def _rules() -> Iterator[PreflightCheck]:
     for name in without_folder(rules):
         message = sentences.SAW_WITHOUT_FOLDER % {"saw": name}
         yield PreflightCheck(_("saws"), CheckLevel.FAIL, translated(message))
+    if labels := unreachable_labels(rules):
+        yield PreflightCheck(_("labels"), CheckLevel.WARN, labels)
     if rules.default_plate_size is None:
         message = _("No defaultPlateSize: orders without a plate size will be held.")
         yield PreflightCheck(_("default plate"), CheckLevel.WARN, message)

@@ -82,6 +82,16 @@ def test_a_day_that_cannot_be_read_is_a_fault_of_its_cell() -> None:
     assert faults(found) == {"B1": "Expected a day, as in 2026-11-30."}
 
 
+@pytest.mark.parametrize(("days", "is_past"), [(-1, True), (0, False)])
+def test_the_check_says_that_a_due_date_is_past(make_person, customer, days, is_past) -> None:
+    page = draft_page("0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192")
+
+    checked = make_person().post(page, posted(action="check", due_on=due_in(days)), follow=True).text
+
+    assert "Ready to send" in checked
+    assert (f"The due date is past: {due_in(days)}." in checked) == is_past
+
+
 def test_an_order_is_typed_with_a_due_date_and_it_is_changed_on_its_page(make_person, customer) -> None:
     operator = make_person()
     operator.post(draft_page("0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"), posted(action="send", due_on=due_in(3)))

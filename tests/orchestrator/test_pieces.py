@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.conf import settings as django_settings
@@ -17,6 +18,8 @@ from orchestrator.job_links import PIECE_LINK
 from orchestrator.models import Job, PieceStep
 from orchestrator.models.piece_step import WorkStep
 from orchestrator.pieces import MOST_ROWS, find_piece
+from orchestrator.planning.rules_history import digest
+from orchestrator.workflow.preflight import preflight
 from tests.support.cutting_jobs import (
     ARKALIK,
     CUTTING_JOBS,
@@ -28,7 +31,7 @@ from tests.support.cutting_jobs import (
     make_job,
     page_of,
 )
-from tests.support.cutting_rules import text_with
+from tests.support.cutting_rules import PAGE, text_with
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("customer")]
 DRILLED = {**GOVDE, "delik_kodu": "D-7", "desc1": "Yan dikme"}
@@ -199,6 +202,47 @@ def test_nobody_fills_the_table_by_playing_with_the_buttons(job) -> None:
         piece.rows().filter(taken_back_at=None).update(taken_back_at=Now())
 
     assert PieceStep.objects.count() == MOST_ROWS
+
+
+def test_times_are_those_of_the_shop_and_name_its_zone(job, settings) -> None:
+    settings.SHOP_TIME_ZONE = "Asia/Tokyo"
+    press(job)
+    done = PieceStep.objects.get().done_at.astimezone(ZoneInfo("Asia/Tokyo"))
+
+    page = Client().get(address(job), headers={"accept-language": "en"}).text
+
+    assert f"{done:%Y-%m-%d %H:%M}" in page
+    assert "Times are those of Asia/Tokyo." in page
+    assert "Times are" not in Client().get(address(job, part=2)).text
+
+
+@pytest.mark.parametrize(
+    ("public", "reaches"),
+    [
+        ("http://127.0.0.1:8000", False),
+        ("http://localhost", False),
+        ("http://[::1]:8000", False),
+        ("http://192.168.1.7:8000", True),
+        ("https://kilit.example", True),
+    ],
+)
+@pytest.mark.usefixtures("floor")
+def test_labels_that_no_phone_can_open_are_said_before_they_are_printed(
+    rules_file, settings, make_person, public, reaches
+) -> None:
+    settings.PUBLIC_URL = public
+    owner, waiting = make_person(role="owner"), make_job()
+    text, content = "which only this machine opens", text_with(labelCode="page")
+    sent = {"content": content, "based_on": digest(rules_file.read_bytes()), "reason": "phones", "save": "1"}
+
+    saved = owner.post(PAGE, sent, follow=True).text
+    setup = [check.message for check in preflight() if text in check.message]
+    printed = [str(offer.title) for offer in page_of(owner, waiting).context["papers"]]
+
+    assert (saved.count(text) > 1, bool(setup)) == (not reaches, not reaches)
+    assert any(text in title for title in printed) != reaches
+    rules_file.write_text(text_with())
+    assert text not in page_of(owner, waiting).text
 
 
 def test_printed_labels_hold_the_pages_and_make_their_link_once(rules_file, customer) -> None:

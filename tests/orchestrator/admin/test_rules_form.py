@@ -76,7 +76,15 @@ def test_an_owner_saves_prices_with_turkish_numbers_and_nothing_else_changes(mak
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"prices": PRICES, "company": COMPANY}, {"cutting": {"kerfMm": 4.25}}, {"saws": SAWS}]
+    "more",
+    [
+        {},
+        {"prices": PRICES, "company": COMPANY},
+        {"cutting": {"kerfMm": 4.25}},
+        {"saws": SAWS},
+        {"stock": {}},
+        {"stock": {"leastOffcutWidthMm": 250.5}},
+    ],
 )
 def test_what_is_shown_is_saved_as_it_was(make_person, rules_file, more) -> None:
     rules_file.write_text(text_with(**more))
@@ -189,3 +197,45 @@ def test_an_invalid_file_is_left_to_the_text(make_person, rules_file) -> None:
     rules_file.write_text("{")
 
     assert make_person(role="owner").get(ROWS).url == PAGE
+
+
+def test_stock_time_limits_and_grain_are_changed_in_fields(make_person, rules_file) -> None:
+    owner = make_person(role="owner")
+    changes = {
+        "stock.isKept": "1",
+        "stock.leastOffcutLengthMm": "450,5",
+        "timeouts.optiXmlMinutes": "30",
+        "grainMapping.2": "",
+        "grainMapping.3": "1",
+    }
+
+    owner.post(ROWS, posted(rules_file, **changes))
+
+    expected = {
+        "stock": {"leastOffcutLengthMm": 450.5},
+        "timeouts": {"optiXmlMinutes": 30, "osiAckMinutes": 5},
+        "grainMapping": {"0": 0, "1": 1, "3": 1},
+    }
+    assert json.loads(rules_file.read_text()) == {**SHIPPED, **expected}
+    owner.post(ROWS, posted(rules_file, **{"stock.isKept": "", "stock.leastOffcutLengthMm": ""}))
+    assert "stock" not in json.loads(rules_file.read_text())
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "fault"),
+    [
+        ({"timeouts.osiAckMinutes": ""}, "timeouts.osiAckMinutes", "Fill this in."),
+        ({"timeouts.osiAckMinutes": "0"}, "timeouts.osiAckMinutes", "Expected minutes above 0, up to 1,440."),
+        ({"stock.leastOffcutWidthMm": "x", "stock.isKept": "1"}, "stock.leastOffcutWidthMm", "Not a number."),
+        ({"stock.leastOffcutWidthMm": "200"}, "stock.leastOffcutWidthMm", "Without a stock this has no effect"),
+        ({f"grainMapping.{n}": "" for n in range(4)}, "grainMapping.0", "Fill this in."),
+        ({"grainMapping.1": "9"}, "grainMapping.1", "Expected a whole number from 0 to 3."),
+    ],
+)
+def test_a_fault_of_stock_time_limits_or_grain_is_beside_its_field(rules_file, changes, place, fault) -> None:
+    rows = RulesRows.typed(QueryDict(urlencode({**posted(rules_file), **changes}, doseq=True)))
+
+    rows.compose(rules_file.read_text())
+
+    assert rows.fields[place].error.startswith(fault), [cell.error for cell in rows.fields.values()]
+    assert not rows.faults

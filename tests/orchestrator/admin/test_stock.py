@@ -187,17 +187,17 @@ def test_an_offcut_is_taken_out_and_put_back_with_a_reason(operator) -> None:
 @pytest.mark.usefixtures("shop")
 def test_offcuts_are_found_by_state_material_and_code(operator) -> None:
     kind = kind_of_board(2)
-    beyaz, meşe, used = offcut(), offcut(color="Meşe"), offcut(material_code="MDFLAM")
+    beyaz, green, used = offcut(), offcut(color="Meşe"), offcut(material_code="MDFLAM")
     used.move("take_out")
 
     def listed(**query: str) -> set[str]:
         return {row.code for row in operator.get(OFFCUTS, query).context["cl"].result_list}
 
-    assert listed() == {beyaz.code, meşe.code, used.code}
+    assert listed() == {beyaz.code, green.code, used.code}
     assert listed(q=beyaz.code) == listed(q=beyaz.code[:5].lower()) == {beyaz.code}
     assert listed(q="mdf") == {used.code}
-    assert listed(q="MEŞ") == {meşe.code}
-    assert listed(status="AVAILABLE") == {beyaz.code, meşe.code}
+    assert listed(q="MEŞ") == {green.code}
+    assert listed(status="AVAILABLE") == {beyaz.code, green.code}
     assert listed(status="AVAILABLE", material="MAT-01", q="Beyaz") == {beyaz.code}
     assert listed(q=kind.items.first().code) == set(), "a board is no offcut"
 
@@ -224,6 +224,21 @@ def test_the_form_takes_a_comma_and_refuses_what_could_be_a_thousand(operator) -
     assert (kind.thickness_mm, kind.length_mm, kind.width_mm) == (18, 2800, Decimal("2100.5"))
     assert (item.length_mm, item.width_mm) == (Decimal("1200.5"), 400)
     assert "Ambiguous: 1.200 could be 1200 or 1.200." in refused.text
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_kind_that_differs_in_its_letters_only_gets_a_word(operator) -> None:
+    kind_of_board(color="Iroko")
+    alike = {**MATERIAL, **SIZES, "material_code": "mat-01", "color": "ıROKO"}
+
+    warned = operator.post(f"{BOARDS}add/", alike, follow=True)
+    other = operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES, "color": "Meşe"}, follow=True)
+    again = operator.post(f"{BOARDS}add/", {**MATERIAL, **SIZES, "color": "Iroko", "width_mm": "1830"}, follow=True)
+
+    assert "There is MAT-01 Iroko 18 mm, too, which differs in its letters only" in warned.text
+    assert "letters only" not in other.text
+    assert "There is mat-01 ıROKO 18 mm, too" in again.text
+    assert BoardKind.objects.count() == 4
 
 
 @pytest.mark.usefixtures("shop")
