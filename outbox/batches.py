@@ -6,7 +6,7 @@ Batches are sent in threads, which never use the database. What a batch did not 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Self
 from uuid import UUID
 
@@ -38,7 +38,7 @@ def signed_headers(message: OutboxMessage, signers: Sequence[Webhook], *, at: da
         "User-Agent": "Kilit-Webhooks",
         "webhook-id": name,
         "webhook-timestamp": str(int(at.timestamp())),
-        SIGNATURE: " ".join(signer.sign(name, at, message.body) for signer in signers),
+        SIGNATURE: " ".join(signer.sign(name, at.astimezone(UTC), message.body) for signer in signers),
         **trace_headers(),
     }
 

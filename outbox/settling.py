@@ -86,7 +86,8 @@ def _note_endpoint(batch: MessageBatch) -> None:
     results: list[PostResult] = [attempt.result for attempt in batch.tries if not attempt.message.url]
     if not results:
         return
-    own_row, last = Endpoint.objects.filter(pk=batch.endpoint.pk), results[-1]
+    # Not if its address was corrected meanwhile: nothing is known of the new one.
+    own_row, last = Endpoint.objects.filter(pk=batch.endpoint.pk, url=batch.endpoint.url), results[-1]
     if last.is_delivered:
         # Without a failure that this worker knows of there is nothing to clear, as mostly.
         if batch.endpoint.failing_since is not None or not all(result.is_delivered for result in results):

@@ -286,7 +286,7 @@ class EndpointAdmin(ListAdmin):
     def save_model(self, request: HttpRequest, obj: Endpoint, form: ModelForm[Endpoint], change: bool) -> None:
         """Create the secret of a new endpoint, and show it once; save only what was changed on the page."""
         if change:
-            obj.save(update_fields=form.changed_data)
+            Endpoint.objects.filter(pk=obj.pk).change(**{name: getattr(obj, name) for name in form.changed_data})
             return
         secret = obj.make_secret()
         obj.save()

@@ -74,7 +74,7 @@ class EndpointView(OneEndpointView):
         changes = body.model_dump(exclude_none=True)
         check_kinds(row.scope, changes.get("kinds", ()))
         with transaction.atomic():
-            if changes and Endpoint.objects.filter(pk=row.pk).update(**changes):
+            if changes and Endpoint.objects.filter(pk=row.pk).change(**changes):
                 self.record(request, row, "changed", f"Changed {', '.join(sorted(changes))}.")
         row.refresh_from_db()
         return Response(present_endpoint(row, is_manager=True))

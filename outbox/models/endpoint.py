@@ -55,6 +55,12 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         scopes = scopes_seen_by(user)
         return self.on() if scopes is None else self.on().filter(scope__in=[INSTALLATION, *scopes])
 
+    def change(self, **columns: Any) -> int:
+        """Change columns; what was seen at an old address says nothing about a new one."""
+        if url := columns.get("url"):
+            self.exclude(url=url).update(failing_since=None, wait_until=None)
+        return self.update(**columns)
+
     def switch_on(self) -> int:
         """Switch on what is off; messages that wait are sent, and events from now on are reported."""
         with transaction.atomic():

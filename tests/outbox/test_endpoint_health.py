@@ -1,12 +1,16 @@
 """What answers say about an endpoint: whether it works, is to be left alone for a while, or is switched off."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
 
 from kilit.workers.doorbells import doorbells
 from outbox import sending
+from outbox.batches import MessageBatch
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import MessageStatus
@@ -108,5 +112,58 @@ def test_a_callback_goes_to_its_own_address_and_says_nothing_about_the_endpoint(
     there.refresh_from_db()
     gone.refresh_from_db()
     assert (there.status, gone.status, gone.error_code) == (MessageStatus.DELIVERED, MessageStatus.FAILED, "GONE")
+    endpoint.refresh_from_db()
+    assert (endpoint.is_on, endpoint.failing_since) == (True, None)
+
+
+@pytest.fixture
+def change_endpoint(admin_client: Client) -> Callable[..., None]:
+    """Change an endpoint by one of the doors."""
+
+    def change(door: str, endpoint: Endpoint, **columns: str) -> None:
+        if door == "API":
+            address, sent = f"/api/outbox/endpoints/{endpoint.pk}", columns
+            answer = admin_client.patch(address, sent, content_type="application/json")
+            assert answer.status_code == 200, answer.content
+            return
+        current = Endpoint.objects.values("url", "description", "kinds").get(pk=endpoint.pk)
+        address = reverse("admin:outbox_endpoint_change", args=[endpoint.pk]).removesuffix("change/") + "settings/"
+        assert admin_client.post(address, current | columns).status_code == 302
+
+    return change
+
+
+@pytest.mark.parametrize("door", ["API", "console"])
+def test_a_corrected_address_begins_a_new_clock(receiver, endpoint_at, change_endpoint, door: str) -> None:
+    endpoint = endpoint_at("/old")
+    failing = {"failing_since": Now() - timedelta(hours=74), "wait_until": Now() + timedelta(hours=20)}
+    Endpoint.objects.update(**failing)
+    url = f"{receiver.url}/new"
+
+    change_endpoint(door, endpoint, description="Shop")
+    assert Endpoint.objects.filter(failing_since=None).count() == 0
+    change_endpoint(door, endpoint, url=url)
+
+    endpoint.refresh_from_db()
+    assert (endpoint.url, endpoint.failing_since, endpoint.wait_until) == (url, None, None)
+    receiver.behave("/new", status=500)
+    queue_messages(endpoint, 1)
+    sending.send_due()
+    assert Endpoint.objects.get().is_on
+
+
+def test_an_attempt_at_the_old_address_says_nothing_about_the_new_one(receiver, endpoint_at, monkeypatch) -> None:
+    endpoint = endpoint_at("/old")
+    queue_messages(endpoint, 1)
+    receiver.behave("/old", status=410)
+    settle = sending.settle
+
+    def correct_meanwhile(batch: MessageBatch) -> None:
+        Endpoint.objects.filter(pk=endpoint.pk).update(url=f"{receiver.url}/new")
+        settle(batch)
+
+    monkeypatch.setattr(sending, "settle", correct_meanwhile)
+    sending.send_due()
+
     endpoint.refresh_from_db()
     assert (endpoint.is_on, endpoint.failing_since) == (True, None)
