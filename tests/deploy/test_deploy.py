@@ -102,6 +102,12 @@ def test_both_proxies_have_deadlines_and_limits(name: str, lines: list[str]) -> 
     assert [line for line in lines if line not in read(name)] == []
 
 
+def test_both_proxies_leave_secrets_out_of_all_their_logs() -> None:
+    """What they write is tested in tests/processes/deploy, where the programs are installed."""
+    assert read("Caddyfile").count("import without_secrets\n") == 2
+    assert "    error_log /var/log/nginx/error.log emerg;\n" in read("nginx.conf").partition("\nhttp {")[2]
+
+
 def test_both_proxies_receive_large_files_where_the_console_does_and_nowhere_else() -> None:
     page, nginx, caddy = reverse("admin:ociqueue_conversion_import_csv"), read("nginx.conf"), read("Caddyfile")
     most = settings.MOST_UPLOADED // 1024**2 + 1  # a form has some bytes besides its file

@@ -3,14 +3,17 @@
 import http.client
 import json
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ociqueue.models import Site
+from tests.support.commands import free_port
 from tests.support.people import make_person
 from tests.support.proxies import BOTH, ONLY_NGINX, Proxy
 from tests.support.slow_clients import TRUSTING, SlowClients
@@ -131,6 +134,70 @@ def test_ids_reach_the_application_and_the_log_has_no_query(edge: Edge) -> None:
     assert "of-the-caller-1" in log
     assert TRACE in log
     assert "secret" not in log
+
+
+class HalfAnswer(BaseHTTPRequestHandler):
+    """Closes the connection in the middle of its answer, or writes until the client is gone."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(200)
+        self.send_header("Content-Length", str(1000 * MB))
+        self.end_headers()
+        for _ in range(1000 if "endless" in self.path else 1):
+            self.wfile.write(b"x" * MB)
+
+    do_GET = do_POST
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Write nothing when the client is gone."""
+
+
+@contextmanager
+def breaking_downloads(port: int) -> Iterator[None]:
+    with QuietServer(("127.0.0.1", port), HalfAnswer) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+
+
+SECRET_PATHS = ["/pdf/links/SECRET", "/order-status/SECRET", "/piece/SECRET", "/admin/password-reset/MQ/SECRET/", "/x"]
+
+
+@pytest.mark.parametrize("proxy", BOTH)
+def test_a_request_that_breaks_off_leaves_no_secret_in_a_log(proxy: Proxy, tmp_path: Path) -> None:
+    web = free_port()
+
+    def send(port: int, path: str, method: str = "GET", body: bytes = b"") -> http.client.HTTPSConnection:
+        headers = {"X-API-Key": "kilit_SECRET", "Referer": f"https://localhost{path}"}
+        connection = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE, context=TRUSTING)
+        connection.request(method, path, body, headers)
+        return connection
+
+    with proxy(tmp_path, web=web) as port:
+        with breaking_downloads(web):
+            for path in SECRET_PATHS:
+                with closing(send(port, f"{path}?gclid=SECRET")) as cut, pytest.raises(http.client.IncompleteRead):
+                    cut.getresponse().read()
+                with closing(send(port, f"{path}?gclid=SECRET&endless")) as left:
+                    left.getresponse().read(1)
+            with closing(send(port, "/x?gclid=SECRET", "POST", b"x" * MB)) as large:
+                large.getresponse().read(1)
+        with closing(send(port, "/pdf/links/SECRET?gclid=SECRET")) as refused, suppress(TimeoutError):
+            refused.sock.settimeout(1)  # nginx says at once that nobody listens; Caddy waits for the web service
+            refused.getresponse()
+
+    # The proxy has ended, and all is written.
+    written = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert [name for name, content in written.items() if b"SECRET" in content] == []
+    assert len(written["access.log"].splitlines()) > len(SECRET_PATHS)
 
 
 def test_static_files_are_served_by_the_proxy(edge: Edge) -> None:
