@@ -13,6 +13,8 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
+from kilit.database.outage import database_outage, standby_outage
+
 DATABASE_DOWN = (OperationalError, InterfaceError)
 # Classes of SQLSTATE, besides errors without one: the connection broke, login, no such database, too many connections,
 # the server stops or starts. Other OperationalErrors, such as a deadlock, are about a statement.
@@ -43,6 +45,14 @@ def is_outage(error: BaseException) -> bool:
         return True
     state = getattr(error.__cause__, "sqlstate", None)
     return isinstance(error, OperationalError) and (state is None or state.startswith(OUTAGE_STATES))
+
+
+def note_outage(error: BaseException) -> None:
+    """Log an outage once, and let the next step connect again. The backend logs that the server cannot be written."""
+    if not (isinstance(error, NOT_WRITABLE) or standby_outage.is_on):
+        database_outage.begin(error)
+    if not isinstance(error, CommitsWaitError):  # there the connection works
+        connection.close()
 
 
 def note_write() -> None:

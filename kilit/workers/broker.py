@@ -17,7 +17,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from kilit.database.outage import database_outage
-from kilit.lock.outages import ReadOnlyDatabase
+from kilit.lock.outages import note_outage
 from kilit.workers.notifications import Listener
 
 CHANNEL = "kilit_tasks"
@@ -114,7 +114,7 @@ class PatientBroker(Broker):
         try:
             tasks = super().dequeue()
         except Error as error:
-            self._note(error)
+            note_outage(error)
             time.sleep(OUTAGE_PAUSE)
             return None  # the pusher then checks whether it has to stop
         database_outage.end()
@@ -126,10 +126,5 @@ class PatientBroker(Broker):
             try:
                 return super().acknowledge(task_id)
             except Error as error:
-                self._note(error)
+                note_outage(error)
         return None
-
-    def _note(self, error: Error) -> None:
-        if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
-            database_outage.begin(error)
-        connections[Conf.ORM].close()

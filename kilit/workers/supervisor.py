@@ -27,7 +27,7 @@ from django_q.tasks import async_task
 
 from kilit.database.origin import refuse_unreleased
 from kilit.database.outage import database_outage
-from kilit.lock.outages import DATABASE_DOWN, ReadOnlyDatabase
+from kilit.lock.outages import DATABASE_DOWN, note_outage
 from kilit.workers import doorbells, sweeps
 from kilit.workers.cluster import Cluster
 from kilit.workers.due_rows import BoundSql, PreparedQuery, exists_query
@@ -191,9 +191,7 @@ class Supervisor:
         try:
             step()
         except during as error:
-            if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
-                database_outage.begin(error)
-            connection.close()
+            note_outage(error)
             return False
         database_outage.end()
         return True

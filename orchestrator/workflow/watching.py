@@ -16,7 +16,7 @@ from django.db.models import Q
 from kilit.database.origin import UnusableTables, refuse_unreleased
 from kilit.database.outage import database_outage
 from kilit.lock.audit import acting_as
-from kilit.lock.outages import ReadOnlyDatabase
+from kilit.lock.outages import note_outage
 from kilit.workers.due_rows import PreparedQuery, any_exists, exists_query
 from kilit.workers.notifications import LATER, Poller, announce, announce_changes
 from kilit.workers.presence import present
@@ -129,9 +129,7 @@ def _safely(step: Callable[[], None]) -> bool:
     try:
         step()
     except Error as error:
-        if not isinstance(error, ReadOnlyDatabase):  # which is logged by the backend
-            database_outage.begin(error)
-        connection.close()
+        note_outage(error)
         return False
     except UnusableTables:
         raise

@@ -10,7 +10,8 @@ import pytest
 from django.db import OperationalError, connection
 from django_q.models import OrmQ
 
-from kilit.database.outage import database_outage
+from kilit.database.outage import database_outage, standby_outage
+from kilit.lock.outages import CommitsWaitError, CommitUnknown
 from kilit.workers import doorbells, sweeps
 from kilit.workers.broker import Broker, PatientBroker
 from kilit.workers.models import Heartbeat, Runner, SweepRun
@@ -76,6 +77,27 @@ def test_the_supervisor_logs_an_outage_once_and_gives_the_cluster_time(
 
     assert len(messages(caplog)) == 1
     assert supervisor.grace_until > 0
+
+
+def test_while_a_standby_is_away_supervisor_and_pusher_log_nothing_more_and_stay_connected(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    supervisor, broker, waits = Supervisor(), PatientBroker(list_key="here"), CommitsWaitError("commits are waiting")
+    monkeypatch.setattr(supervisor, "tick", Mock(side_effect=[CommitUnknown("no answer"), waits, waits]))
+    monkeypatch.setattr(Broker, "dequeue", Mock(side_effect=waits))
+    standby_outage.begin("1 so far")
+
+    supervisor._tick_safely()
+    connection.ensure_connection()
+    for _ in range(2):
+        supervisor._tick_safely()
+        broker.dequeue()
+    standby_outage.end()
+
+    begin, end = messages(caplog)
+    assert begin == "commits are waiting for a synchronous standby (1 so far)"
+    assert end.startswith("commits are confirmed by a standby again")
+    assert connection.connection is not None
 
 
 def test_the_supervisor_stops_without_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
