@@ -54,7 +54,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 def _create_database(conn_params: dict[str, Any]) -> None:
     # With the time limits of any other connection: the server may stop answering at any moment.
-    with LimitedConnection.connect(**{**conn_params, "dbname": "postgres", "autocommit": True}) as connection:
+    statement = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(conn_params["dbname"]))
+    with (
+        LimitedConnection.connect(**{**conn_params, "dbname": "postgres", "autocommit": True}) as connection,
         # Processes race here; the timing decides which of the two errors the later one gets.
-        with suppress(errors.DuplicateDatabase, errors.UniqueViolation):
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(conn_params["dbname"])))
+        suppress(errors.DuplicateDatabase, errors.UniqueViolation),
+    ):
+        connection.execute(statement)

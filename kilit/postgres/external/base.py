@@ -22,7 +22,8 @@ from kilit.postgres.external.connection import LimitedConnection, commits_waitin
 LOST = ("08", "57P", "40003")
 # libpq's words when none of the hosts of a URL with target_session_attrs=read-write accepts writes.
 NO_PRIMARY = ("session is read-only", "server is in hot standby mode")
-# What only reads, when it is the first word of a statement. Locks and `nextval` need no outcome.
+# What only reads, when it is the first word of a statement; UNION begins with brackets. Locks and `nextval` need no
+# outcome.
 READS = ("SELECT", "SHOW", "EXPLAIN", "SET", "LISTEN", "UNLISTEN", "DECLARE", "FETCH", "CLOSE")
 
 
@@ -165,7 +166,7 @@ def _note_outcome(
     context: dict[str, Any],
 ) -> object:
     """Note what was written. A statement outside a transaction is one of its own, which commits at its end."""
-    if isinstance(statement, str) and statement.lstrip().startswith(READS):
+    if isinstance(statement, str) and statement.lstrip(" \n(").startswith(READS):
         return execute(statement, params, many, context)
     is_whole = not context["connection"].in_atomic_block
     if is_whole:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from kilit.access.models import ApiKey
 from kilit.database import limits
@@ -36,3 +38,22 @@ def test_the_api_refuses_writes_and_answers_reads(site: Site, api: Api) -> None:
     assert read.status_code == 200
     assert not Conversion.objects.exists()
     assert ApiKey.objects.get().used_at is None  # it could not be noted, and that is no reason to refuse
+
+
+@pytest.fixture
+def console() -> Client:
+    console = Client(raise_request_exception=False)
+    console.force_login(User.objects.create_superuser("ayse", password="yeterince-uzun-bir-parola"))
+    return console
+
+
+@pytest.mark.parametrize(
+    "path", ["", "search/?s=order", "ociqueue/conversion/?q=order", "orchestrator/job/?q=order", "pdfjobs/pdfjob/?q=x"]
+)
+def test_the_console_is_searched(path: str, console: Client, request: pytest.FixtureRequest) -> None:
+    console.get("/admin/")  # it may store what it computed
+    request.getfixturevalue("_commits_wait")
+
+    answers = [console.get(f"/admin/{path}") for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 200]

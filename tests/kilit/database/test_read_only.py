@@ -12,6 +12,7 @@ from django.test import Client
 from config.settings.startup_errors import one_line_errors
 from kilit.access.models import ApiKey
 from kilit.console.dashboard.live import PageState, page_state
+from kilit.database.outage import read_only_outage
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Site
 from tests.support.api import Api
@@ -102,3 +103,15 @@ def test_a_command_ends_with_a_sentence() -> None:
     for command in ("forget_denied_requests", "oci_attempt_cap", "pdf_reap"):
         with pytest.raises(SystemExit, match="the database is read-only"), one_line_errors():
             call_command(command)
+
+
+@pytest.mark.usefixtures("read_only")
+def test_a_search_does_not_end_the_outage(console: Client) -> None:
+    Client(raise_request_exception=False).post("/admin/login/", {"username": "ayse", "password": "?"})
+
+    found = console.get("/admin/ociqueue/site/", {"q": "a"}), console.get("/admin/search/", {"s": "a"})
+    rows = list(Site.objects.order_by().union(Site.objects.order_by(), all=True))
+
+    assert [page.status_code for page in found] == [200, 200]
+    assert rows
+    assert read_only_outage.is_on
