@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from kilit.access.roles import SITE_ROLES, Role, is_owner
 from kilit.csv.reader import CsvLine, RejectedField, read_lines
 from kilit.sites.file_lines import AdministeredSites, PlaceName, check_lines, csv_line
-from kilit.sites.models import SiteMembership, SiteQuerySet, Tenant
+from kilit.sites.models import MAY_ACT, SiteMembership, SiteQuerySet, Tenant
 from kilit.sites.people import KEYS_USERS, people_seen_by
 
 COLUMNS = ("username", "email", "firstName", "lastName", "site", "role")
@@ -59,6 +59,14 @@ class MemberPlan:
     @property
     def changed(self) -> list[MemberChange]:
         return [each for each in self.found if each.is_change]
+
+    def missing_group(self, change: MemberChange) -> str:
+        """Return the group that a person needs to act in their role, and lacks; new people have it."""
+        person = change.person
+        if change.after not in MAY_ACT or person.is_superuser or person.username in self.people:
+            return ""
+        enough = list(Role)[list(Role).index(Role(change.after)) :]
+        return "" if {group.name for group in person.groups.all()} & {*enough} else change.after
 
     @property
     def changes(self) -> int:
@@ -123,7 +131,7 @@ def _store(user: User, plan: MemberPlan, logged: str) -> None:
 class MemberPlanner:
     def __init__(self, user: User, name_place: PlaceName) -> None:
         self.user, self.sites, self.name_place = user, AdministeredSites(user), name_place
-        self.known = {person.username: person for person in people_seen_by(user)}
+        self.known = {person.username: person for person in people_seen_by(user).prefetch_related("groups")}
         held = SiteMembership.objects.filter(site__in=self.sites.by_id.values()).values_list("user", "site", "role")
         self.roles = {(person, site): role for person, site, role in held}
         self.people: dict[str, User] = {}  # new ones

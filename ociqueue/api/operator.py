@@ -26,6 +26,8 @@ from ociqueue.schemas.requests import ActionRequest, RowsQuery, SiteRequest, Sta
 from ociqueue.schemas.responses import GoogleCounts
 from ociqueue.script import acknowledge
 
+WITHOUT_GROUP = "The role at this site would do, but the user is in no group that may act, such as operator."
+
 
 class OperatorView(APIView):
     """A view for users; sites of which they are not a member, or by a key not an admin, are not found."""
@@ -89,9 +91,10 @@ class ActionsView(OperatorView):
         counts them. That takes nothing back at Google; sent again, a row has the same order id, which counts once.
         """
         site = self.site(request, body.siteId)
-        may_act = not request.auth or QUEUE.may_operate(request.user)  # a site's key is for its shop or script
-        if not (may_act and Site.objects.run_by(request.user).filter(pk=site.pk).exists()):
+        if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
             raise PermissionDenied("Viewers have read access only.")
+        if not QUEUE.may_operate(request.user):  # nor may a site's key, which is for its shop or script
+            raise PermissionDenied(WITHOUT_GROUP)
         if request.auth and not body.reason:
             raise InvalidInput([{"field": "reason", "message": "This field is required: a key acts."}], 1)
         note = note_of(request) if is_agency(request) else ""

@@ -20,7 +20,7 @@ from kilit.sites.api.views import (
     summary,
     user_of,
 )
-from kilit.sites.member_files import MemberChange, managed_members, store_members
+from kilit.sites.member_files import MemberChange, MemberPlan, managed_members, store_members
 from kilit.sites.models import SiteMembership, Tenant
 from kilit.sites.schemas import members as schemas
 
@@ -59,7 +59,7 @@ class MembersView(AgencyView):
             logged=f"Stored by API. {note_of(request)}",
         )
         refuse("members", plan.rejected)
-        results = [present_stored_member(each, is_new=each.person.username in plan.people) for each in plan.found]
+        results = [present_stored_member(plan, each) for each in plan.found]
         counted = summary(results, ("created", "changed", "ended", "unchanged"), dry_run=params.dryRun)
         return Response({**counted, "newPeople": len(plan.people)})
 
@@ -69,15 +69,16 @@ def present_member(member: SiteMembership) -> schemas.ManagedMember:
     return present(member.user, schemas.ManagedMember, site=site.public_id, siteName=site.name, role=member.role)
 
 
-def present_stored_member(change: MemberChange, *, is_new: bool) -> dict[str, object]:
+def present_stored_member(plan: MemberPlan, change: MemberChange) -> dict[str, object]:
     before, after = change.before or None, change.after or None
     status = "unchanged" if before == after else "created" if not before else "changed" if after else "ended"
     return {
         "index": change.line,
         "status": status,
         "username": change.person.username,
-        "isNewPerson": is_new,
+        "isNewPerson": change.person.username in plan.people,
         "site": change.site.public_id,
         "before": before,
         "after": after,
+        "missingGroup": plan.missing_group(change) or None,
     }

@@ -72,6 +72,10 @@ class MemberStored(TypedDict):
     site: PublicId
     before: SiteRole | None
     after: SiteRole | None
+    missingGroup: Annotated[
+        SiteRole | None,
+        Field(description="Until an owner gives the person this group, they cannot act in their role at any site."),
+    ]
 
 
 class MembersStored(TypedDict):

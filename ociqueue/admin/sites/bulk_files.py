@@ -67,6 +67,8 @@ def _describe_members(plan: member_files.MemberPlan) -> Iterator[Cells]:
         person = each.person.username
         who = _("%(name)s (new person)") % {"name": person} if person in plan.people else person
         role = f"{each.before or '–'} → {each.after or '–'}"
+        if group := plan.missing_group(each):
+            role += " " + _("(may not act before an owner adds the group %(group)s)") % {"group": group}
         yield {_("Line"): str(each.line), _("Person"): who, _("Site"): each.site.label, _("Role"): role}
 
 

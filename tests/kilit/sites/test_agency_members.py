@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Site
 from tests.support.agency import agency_api, faults, make_admin
 from tests.support.api import Api
-from tests.support.people import make_user
+from tests.support.conversions import make_failed
+from tests.support.people import browser_of, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -50,6 +51,7 @@ def test_a_new_person_is_created_without_a_password_that_anyone_knows(root: Api,
             "site": site.public_id,
             "before": None,
             "after": "operator",
+            "missingGroup": None,
         }
     ]
 
@@ -152,3 +154,22 @@ def test_members_are_listed_in_pages_without_the_users_of_keys(root: Api, make_s
     names = [each["username"] for each in first["members"] + second["members"]]
     assert (names, second["nextCursor"]) == (["person0", "person1", "person2"], None)
     assert root.get("oci/members", cursor="_____________________w").json()["members"] == []
+
+
+def test_a_viewer_who_becomes_operator_of_a_site_acts_nowhere_until_an_owner_adds_the_group(root, site) -> None:
+    viewer = make_user("deniz", role="viewer")
+    (row,) = make_failed(site)
+    body = {"siteId": site.public_id, "action": "RETRY_SELECTED", "ids": [str(row)]}
+
+    (stored,) = store(root, member(site)).json()["results"]
+    before = Api(client=browser_of(viewer)).post("oci/queue-actions", body)
+    page = browser_of(viewer).get(f"/admin/ociqueue/conversion/{row.pk}/change/").content.decode()
+    viewer.groups.set(Group.objects.filter(name="operator"))
+    after = Api(client=browser_of(viewer)).post("oci/queue-actions", body)
+
+    assert (stored["status"], stored["missingGroup"]) == ("created", "operator")
+    assert before.status_code == 403
+    assert "group" in before.json()["error"]["message"]
+    assert "act/retry" not in page
+    assert (after.status_code, after.json()["affected"]) == (200, 1)
+    assert store(root, member(site)).json()["results"][0]["missingGroup"] is None
