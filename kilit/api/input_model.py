@@ -13,6 +13,7 @@ from itertools import islice
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
+from django.utils.translation import gettext, gettext_noop, ngettext
 from pydantic import (
     AwareDatetime,
     BaseModel,
@@ -47,32 +48,32 @@ EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo
 
 # By pydantic's types of errors; each error fills in its own limits.
 TEXTS = {
-    "bool_parsing": "Expected true or false.",
-    "bool_type": "Expected true or false.",
-    "dict_type": "Expected an object.",
-    "finite_number": "Expected a finite number.",
-    "float_parsing": "Expected a number.",
-    "float_type": "Expected a number.",
-    "frozen_set_type": "Expected a list.",
-    "greater_than_equal": "Expected at least {ge}.",
-    "int_from_float": "Expected a whole number.",
-    "int_parsing": "Expected a whole number.",
-    "int_parsing_size": "Expected a whole number.",
-    "int_type": "Expected a whole number.",
-    "less_than": "Expected less than {lt}.",
-    "less_than_equal": "Expected at most {le}.",
-    "list_type": "Expected a list.",
-    "model_type": "Expected an object.",
-    "string_pattern_mismatch": "Control characters and broken Unicode are not allowed.",
-    "string_too_long": "At most {max_length} characters.",
-    "string_too_short": "This may not be empty.",
-    "string_type": "Expected a string.",
-    "string_unicode": "Control characters and broken Unicode are not allowed.",
-    "text_too_short": "Expected at least {min_length} characters.",
-    "too_long": "Expected at most {max_length:,}, got {actual_length:,}.",
-    "too_short": "Expected at least {min_length}, got {actual_length}.",
-    "tuple_type": "Expected a list.",
-    "uuid_parsing": "Expected an id, as in 0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192.",
+    "bool_parsing": gettext_noop("Expected true or false."),
+    "bool_type": gettext_noop("Expected true or false."),
+    "dict_type": gettext_noop("Expected an object."),
+    "finite_number": gettext_noop("Expected a finite number."),
+    "float_parsing": gettext_noop("Expected a number."),
+    "float_type": gettext_noop("Expected a number."),
+    "frozen_set_type": gettext_noop("Expected a list."),
+    "greater_than_equal": gettext_noop("Expected at least {ge}."),
+    "int_from_float": gettext_noop("Expected a whole number."),
+    "int_parsing": gettext_noop("Expected a whole number."),
+    "int_parsing_size": gettext_noop("Expected a whole number."),
+    "int_type": gettext_noop("Expected a whole number."),
+    "less_than": gettext_noop("Expected less than {lt}."),
+    "less_than_equal": gettext_noop("Expected at most {le}."),
+    "list_type": gettext_noop("Expected a list."),
+    "model_type": gettext_noop("Expected an object."),
+    "string_pattern_mismatch": gettext_noop("Control characters and broken Unicode are not allowed."),
+    "string_too_long": gettext_noop("At most {max_length} characters."),
+    "string_too_short": gettext_noop("This may not be empty."),
+    "string_type": gettext_noop("Expected a string."),
+    "string_unicode": gettext_noop("Control characters and broken Unicode are not allowed."),
+    "text_too_short": gettext_noop("Expected at least {min_length} characters."),
+    "too_long": gettext_noop("Expected at most {max_length:,}, got {actual_length:,}."),
+    "too_short": gettext_noop("Expected at least {min_length}, got {actual_length}."),
+    "tuple_type": gettext_noop("Expected a list."),
+    "uuid_parsing": gettext_noop("Expected an id, as in 0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192."),
     "value_error": "{error}",
 }
 
@@ -215,7 +216,10 @@ def _located_errors(
         yield path, {"field": format_path(path), "message": _text(detail, model, listed)}
     for item, number in numbers.items():
         if rest := number - named[item]:
-            text = f"{rest:,} {'more ' if named[item] else ''}unknown field{'s' if rest > 1 else ''}."
+            text = ngettext("%(number)s unknown field.", "%(number)s unknown fields.", rest)
+            if named[item]:
+                text = ngettext("%(number)s more unknown field.", "%(number)s more unknown fields.", rest)
+            text %= {"number": f"{rest:,}"}
             yield item, {"field": format_path(item), "message": text}
 
 
@@ -233,22 +237,24 @@ def _text(detail: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> 
     if kind == "extra_forbidden":
         owner, _ = _at(model, path[:-1])
         if owner in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
-            return "Unknown field."
+            return gettext("Unknown field.")
         listed.add(owner)
-        return f"Unknown field. Known fields: {', '.join(_fields(owner))}."
+        known = gettext("Known fields: %(names)s.") % {"names": ", ".join(_fields(owner))}
+        return f"{gettext('Unknown field.')} {known}"
     if kind == "missing" or (detail["input"] is None and kind != "invalid" and _is_required(model, path)):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
-        return f"This field is required: {expected[0]}." if expected else "This field is required."
+        required = gettext("This field is required.")
+        return f"{required[:-1]}: {expected[0]}." if expected else required
     if kind in ("enum", "literal_error"):
         hint, _ = _at(model, path)
         words = get_args(hint) if get_origin(hint) is Literal else [member.value for member in hint]
-        return f"Expected one of {', '.join(words)}."
+        return gettext("Expected one of %(words)s.") % {"words": ", ".join(map(str, words))}
     if kind == "string_unicode" and _is_model(_at(model, path)[0]):
-        return "A field's name contains broken Unicode."
+        return gettext("A field's name contains broken Unicode.")
     if kind == "string_too_short" and detail["ctx"]["min_length"] > 1:
         kind = "text_too_short"
-    return TEXTS[kind].format(**detail.get("ctx", {})) if kind in TEXTS else str(detail["msg"])
+    return gettext(TEXTS[kind]).format(**detail.get("ctx", {})) if kind in TEXTS else str(detail["msg"])
 
 
 def _is_required(model: type[BaseModel], path: Path) -> bool:

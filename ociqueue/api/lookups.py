@@ -1,7 +1,6 @@
 """The endpoints that look conversions up, for a key with the scope `read`."""
 
 from django.http import StreamingHttpResponse
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -9,7 +8,7 @@ from kilit.access.authentication import KeyAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
-from ociqueue.api.script import EnqueueView, ScriptView, find_site
+from ociqueue.api.script import EnqueueView, ScriptView, find_site, only_site
 from ociqueue.files.exports import JSON_LINES, history_response
 from ociqueue.models import Site
 from ociqueue.operating.lookups import look_up
@@ -75,15 +74,7 @@ class LookupManyView(ReadView):
 def site_to_read(request: Request, name: str | None) -> Site:
     """Return the site that is named, or else the only one of the key; viewers may read, too."""
     sites = Site.objects.seen_by(request.user)
-    if name is not None:
-        return find_site(sites, name)
-    first_sites = list(sites[:2])
-    if not first_sites:
-        raise NotFound("There is no such site.")
-    if len(first_sites) > 1:
-        message = "This field is required: the key opens several sites."
-        raise InvalidInput([{"field": "siteId", "message": message}], 1)
-    return first_sites[0]
+    return only_site(sites) if name is None else find_site(sites, name)
 
 
 def refuse_repeated(request: Request) -> None:

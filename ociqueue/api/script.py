@@ -1,10 +1,12 @@
 """The endpoints for a site's key: send, adjust, export, acknowledge, acknowledge failure."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
+from django.db import transaction
 from pydantic_core import to_json
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -15,6 +17,7 @@ from kilit.access.authentication import KeyAuthentication
 from kilit.access.key_scopes import KeyScope
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
+from kilit.api.input_model import InvalidInput
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.clock import database_time
 from kilit.sites.models import SiteQuerySet
@@ -33,6 +36,7 @@ from ociqueue.states import SyncMethod
 
 NO_SUCH_SITE = "There is no such site."
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
+Result = TypeVar("Result", responses.ConversionResult, responses.AdjustmentResult)
 ARCHIVED = {403: {"SITE_ARCHIVED": "The site is archived: its keys work again when an admin restores it."}}
 
 
@@ -55,35 +59,53 @@ class ScriptView(APIView):
         return site
 
 
-class EnqueueView(ScriptView):
-    authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
+class IntakeView(ScriptView):
+    """A view that stores items; by default the valid ones, although others are invalid."""
 
+    authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
+    errors = ScriptView.errors | {
+        422: {"INVALID_ITEMS": "With `strict`: some are invalid, so nothing was stored; `results` has them."}
+    }
+
+    def store(
+        self, request: Request, body: requests.IntakeRequest, store: Callable[..., list[Result]], items: list[Any]
+    ) -> list[Result]:
+        name = body.siteId or only_site(Site.objects.once_run_by(request.user)).public_id
+        with transaction.atomic() if body.strict else nullcontext():
+            results = store(self.site(request, name), items, dry_run=body.dryRun)
+            invalid = [result for result in results if result["status"] == "invalid"]
+            if invalid and body.strict:
+                message = f"{len(invalid)} of {len(results)} are invalid, so nothing was stored."
+                raise ApiError(422, "INVALID_ITEMS", message, results=invalid)
+        return results
+
+
+class EnqueueView(IntakeView):
     @endpoint(responses.Enqueued, body=requests.EnqueueRequest, scope=KeyScope.ENQUEUE)
     def post(self, request: Request, body: requests.EnqueueRequest) -> Response:
         """Send conversions.
 
-        Valid ones are stored even when others are invalid. The same `sourceKey` with the same data is a `duplicate`.
+        Valid ones are stored even when others are invalid, unless `strict` is true. The same `sourceKey` with the same
+        data is a `duplicate`.
         With other data it corrects a conversion that waits or has failed; otherwise nothing changes, and `differs`
         lists the fields. One whose visitor denied consent is stored, and not sent unless the site sends such ones.
         """
-        results = enqueue(self.site(request, body.siteId), body.conversions, dry_run=body.dryRun)
+        results = self.store(request, body, enqueue, body.conversions)
         corrected = sum(result["status"] == "corrected" for result in results)
         counts = {"corrected": corrected, "withheld": sum("errorCode" in result for result in results)}
         return Response({"ok": True, **count_results(results), **counts, "results": results})
 
 
-class AdjustView(ScriptView):
-    authentication_classes = [KeyAuthentication]
-
+class AdjustView(IntakeView):
     @endpoint(responses.Adjusted, body=AdjustRequest, scope=KeyScope.ENQUEUE)
     def post(self, request: Request, body: AdjustRequest) -> Response:
         """Retract conversions, or change their values.
 
-        Valid adjustments are stored even when others are invalid; the same adjustment again is a duplicate. An
-        adjustment is sent when its conversion is COMPLETED. A conversion that was not sent yet ends with its
-        retraction, and nothing is sent.
+        Valid adjustments are stored even when others are invalid, unless `strict` is true; the same adjustment again is
+        a duplicate. An adjustment is sent when its conversion is COMPLETED. A conversion that was not sent yet ends
+        with its retraction, and nothing is sent.
         """
-        results = adjust(self.site(request, body.siteId), body.adjustments, dry_run=body.dryRun)
+        results = self.store(request, body, adjust, body.adjustments)
         return Response({"ok": True, **count_results(results), "results": results})
 
 
@@ -173,6 +195,17 @@ def acknowledged(result: acknowledge.MoveResult, invalid: Sequence[str]) -> Resp
 def count_results(results: Sequence[responses.ConversionResult | responses.AdjustmentResult]) -> dict[str, int]:
     counts = Counter(result["status"] for result in results)
     return {"created": counts["created"], "duplicates": counts["duplicate"], "invalid": counts["invalid"]}
+
+
+def only_site(sites: SiteQuerySet[Site]) -> Site:
+    """Return the site of a key that has one, for a request that names none."""
+    first_sites = list(sites[:2])
+    if not first_sites:
+        raise NotFound(NO_SUCH_SITE)
+    if len(first_sites) > 1:
+        message = "This field is required: the key opens several sites."
+        raise InvalidInput([{"field": "siteId", "message": message}], 1)
+    return first_sites[0]
 
 
 def find_site(sites: SiteQuerySet[Site], name: str) -> Site:

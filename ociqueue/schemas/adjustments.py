@@ -3,12 +3,13 @@
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, model_validator
 
 from kilit.api.input_model import InputModel, ShownAs, invalid, line
 from kilit.sites.schemas.operations import SITE
 from ociqueue.schemas.conversions import EMPTY, read_currency, read_number
-from ociqueue.schemas.requests import MOST_ENQUEUED, ROW, RowId, SiteRequest
+from ociqueue.schemas.requests import MOST_ENQUEUED, ROW, IntakeRequest, RowId
 
 NAMES = ("id", "orderId", "conversionSourceKey")
 
@@ -56,13 +57,13 @@ class NewAdjustment(InputModel):
     def _is_complete(self) -> "NewAdjustment":
         named = [name for name in NAMES if getattr(self, name) is not None]
         if len(named) > 1:
-            raise invalid(f"Name the conversion once: {' and '.join(named)} are given.")
+            raise invalid(_("Name the conversion once: %(names)s are given.") % {"names": ", ".join(named)})
         if not named and self.sourceKey is None:
-            raise invalid("Name the conversion by id, orderId or sourceKey.")
+            raise invalid(_("Name the conversion by id, orderId or sourceKey."))
         if self.kind == "RETRACTION" and (self.value is not None or self.currency):
-            raise invalid("A retraction has no value; to change the value, send a RESTATEMENT.")
+            raise invalid(_("A retraction has no value; to change the value, send a RESTATEMENT."))
         if self.kind == "RESTATEMENT" and self.value is None:
-            raise invalid("A restatement needs the new value.")
+            raise invalid(_("A restatement needs the new value."))
         return self
 
     @property
@@ -79,11 +80,10 @@ class NewAdjustment(InputModel):
 FIELDS = tuple(NewAdjustment.model_fields)
 
 
-class AdjustRequest(SiteRequest):
+class AdjustRequest(IntakeRequest):
     """Adjustments; each is validated separately, so that one invalid adjustment does not block the others."""
 
     adjustments: Annotated[list[Annotated[Any, ShownAs(NewAdjustment)]], Field(min_length=1, max_length=MOST_ENQUEUED)]
-    dryRun: Annotated[bool, Field(description="Only validate: the response says what would be stored.")] = False
 
     examples = {
         "a refund": {"siteId": SITE, "adjustments": [{"sourceKey": "order-1001", "kind": "RETRACTION"}]},

@@ -1,12 +1,14 @@
 """Conversions as they are sent: in API requests, CSV lines and corrections."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, TypeVar
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 from pydantic import (
     AfterValidator,
     ConfigDict,
@@ -20,6 +22,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from kilit.api.input_model import FieldError, InputModel, UnknownFields, field_errors, invalid, line
+from kilit.csv.times import SLASHED
 from kilit.masking import IDENTIFIERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.limits import LONGEST_AGE
@@ -41,11 +44,12 @@ CLICK_ID = re.compile(r"[A-Za-z0-9_.~=%-]{2,}", re.ASCII)
 # Sums of floating-point numbers end in something like 0.30000000000000004.
 NOISE = Decimal("1e-6")
 LONGEST_IDENTIFIER = 320
-ONE_CLICK_ID = "Exactly one of gclid, wbraid and gbraid is required."
-NOT_ACCEPTED = (
+ONE_CLICK_ID = gettext_noop("Exactly one of gclid, wbraid and gbraid is required.")
+NOT_ACCEPTED = gettext_noop(
     "This site does not accept e-mail addresses and phone numbers. Turn on “Accept hashed e-mail and phone” in the "
     "site's settings in the console."
 )
+EXPECTED_TIME = gettext_noop("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.")
 T = TypeVar("T")
 Columns = dict[str, Any]
 NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
@@ -62,21 +66,23 @@ Info = ValidationInfo[ConversionContext]
 
 def read_click_id(text: str, info: Info) -> str:
     if text.lower() in MISSING_VALUES:
-        raise invalid(f"{text!r} looks like a missing value.")
+        raise invalid(_("“%(text)s” looks like a missing value.") % {"text": text})
     if PLACEHOLDER.search(text):
-        raise invalid(f"{text!r} looks like a placeholder that was not filled in.")
+        raise invalid(_("“%(text)s” looks like a placeholder that was not filled in.") % {"text": text})
     if len(text.split()) > 1:
-        raise invalid("A click id contains no white space.")
+        raise invalid(_("A click id contains no white space."))
     read_stored_text(text, info)
     if not CLICK_ID.fullmatch(text):
-        raise invalid("A click id has at least two characters, and only A–Z, a–z, 0–9, _, -, ., ~, = and %.")
+        raise invalid(_("A click id has at least two characters, and only A–Z, a–z, 0–9, _, -, ., ~, = and %."))
     return text
 
 
 def read_stored_text(text: str, info: Info) -> str:
     """Refuse what may be an e-mail address in the wrong field, at sites that send them."""
     if "@" in text and info.context["site"].accepts_identifiers:
-        raise invalid("It contains an @. E-mail addresses belong in the field email, where only their hash is stored.")
+        raise invalid(
+            _("It contains an @. E-mail addresses belong in the field email, where only their hash is stored.")
+        )
     return text
 
 
@@ -85,11 +91,11 @@ def identifier(read: Callable[[str], T]) -> PlainValidator:
 
     def validate(value: object, info: Info) -> T:
         if not info.context["site"].accepts_identifiers:
-            raise invalid(NOT_ACCEPTED)
+            raise invalid(_(NOT_ACCEPTED))
         if not isinstance(value, str):
-            raise invalid("Expected a string.")
+            raise invalid(_("Expected a string."))
         if len(value) > LONGEST_IDENTIFIER:
-            raise invalid(f"At most {LONGEST_IDENTIFIER} characters.")
+            raise invalid(_("At most {max_length} characters.").format(max_length=LONGEST_IDENTIFIER))
         try:
             return read(value)
         except ValueError as error:
@@ -103,45 +109,52 @@ def fault_of_click_ids(number: int, identified: Mapping[str, Any], context: Conv
     site = context["site"]
     is_identified = context["has_hash"] or any(map(identified.get, IDENTIFIERS))
     if number or not (is_identified or site.accepts_identifiers):
-        return ONE_CLICK_ID
+        return _(ONE_CLICK_ID)
     if site.sync_method not in UPLOADED_HERE:
-        alone = "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
-        return alone if is_identified else ONE_CLICK_ID
+        alone = _(
+            "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
+        )
+        return alone if is_identified else _(ONE_CLICK_ID)
     if is_identified or not identified.keys() >= set(IDENTIFIERS):  # an invalid one is reported itself
         return ""
-    return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
+    return _("One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required.")
 
 
 def read_time(value: object, info: Info) -> datetime:
     """Return a time in UTC that is neither in the future nor too old for Google."""
     if not isinstance(value, str):
-        raise invalid("Expected a string.")
+        raise invalid(_("Expected a string."))
     time = None
     if len(value := value.strip()) <= LONGEST_TIME and value.isprintable():  # any character may stand for the T
         with suppress(ValueError):
             time = datetime.fromisoformat(value)
-    if time is None:
-        raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.")
-    if time.tzinfo is None:
-        raise invalid("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
+    if time is None or time.tzinfo is None:
+        raise invalid(" ".join([*_faults_of_time(value, time), _(EXPECTED_TIME)]))
     now: datetime = info.context["now"]
     try:
         if time > now + AHEAD:
-            raise invalid("The time is in the future.")
+            raise invalid(_("The time is in the future; at most 5 minutes ahead are accepted."))
         time = min(time, now)
         if time < now - LONGEST_AGE:
-            raise invalid(f"The time is more than {LONGEST_AGE.days} days ago.")
+            raise invalid(_("The time is more than %(days)s days ago.") % {"days": LONGEST_AGE.days})
         # In UTC: PostgreSQL rejects some offsets that Python accepts, and one such row would fail the whole INSERT.
         return time.astimezone(UTC)
     except OverflowError:
-        raise invalid("The time is out of range.") from None
+        raise invalid(_("The time is out of range.")) from None
+
+
+def _faults_of_time(text: str, time: datetime | None) -> Iterator[str]:
+    if time:
+        yield _("The offset is missing.")
+    elif SLASHED.fullmatch(text):
+        yield _("03/04/2026 could be in March or in April.")
 
 
 def read_currency(text: str) -> str:
     code = text.upper()
     # `upper()` turns ß into SS and ı into I.
     if code not in CURRENCIES or not text.isascii():
-        raise invalid(f"{text!r} is not an ISO 4217 currency code, such as TRY.")
+        raise invalid(_("“%(text)s” is not an ISO 4217 currency code, such as TRY.") % {"text": text})
     return code
 
 
@@ -150,13 +163,13 @@ def read_number(value: Any) -> Decimal:
         value = value.strip()
         value = value if NUMBER.fullmatch(value) else ""
     elif type(value) not in (Decimal, int):  # True is an int, too
-        raise invalid("Expected a number.")
+        raise invalid(_("Expected a number."))
     try:
         amount = Decimal(value)
     except InvalidOperation:
-        raise invalid("Expected a number.") from None
+        raise invalid(_("Expected a number.")) from None
     if not amount.is_finite() or not 0 <= amount < MOST:
-        raise invalid("Expected a finite number from 0 to below 1,000,000,000,000.")
+        raise invalid(_("Expected a finite number from 0 to below 1,000,000,000,000."))
     return amount
 
 
@@ -165,7 +178,8 @@ def too_many_digits(amount: Decimal, currency: str) -> str:
     digits = MINOR_UNITS.get(currency, 2)
     if abs(round(amount, digits) - amount) <= NOISE:
         return ""
-    return f"{currency or 'This currency'} has {digits} digits after the decimal point."
+    values = {"currency": currency or _("This currency"), "digits": digits}
+    return _("%(currency)s has %(digits)s digits after the decimal point.") % values
 
 
 def read_value(value: object, info: Info) -> Decimal:
@@ -262,7 +276,7 @@ class NewConversion(InputModel):
     def _only_one_of_both(cls, ready: str | None, info: Info) -> str | None:
         clear = "email" if info.field_name == "hashedEmail" else "phone"
         if ready and info.data.get(clear):
-            raise invalid(f"Send {clear} or {info.field_name}, not both.")
+            raise invalid(_("Send %(one)s or %(other)s, not both.") % {"one": clear, "other": info.field_name})
         return ready
 
     @field_validator("consent")  # only called for conversions that have it
@@ -270,7 +284,8 @@ class NewConversion(InputModel):
     def _says_the_same(cls, consent: str, info: Info) -> str:
         for name in CONSENTS:
             if consent != "UNSPECIFIED" and info.data.get(name, consent) not in (None, consent):
-                raise invalid(f"consent is {consent}, but {name} is {info.data[name]}. Leave consent out.")
+                values = {"consent": consent, "name": name, "other": info.data[name]}
+                raise invalid(_("consent is %(consent)s, but %(name)s is %(other)s. Leave consent out.") % values)
         return consent
 
 

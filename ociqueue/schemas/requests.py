@@ -104,11 +104,18 @@ class SiteRequest(LenientInput):
     examples = {"a site": {"siteId": SITE}}
 
 
-class EnqueueRequest(SiteRequest):
+class IntakeRequest(LenientInput):
+    """What is stored: each item is validated separately, so that an invalid one does not block the others."""
+
+    siteId: Annotated[SiteId | None, Field(description="May be left out with a key of one site.")] = None
+    strict: Annotated[bool, Field(description="If one is invalid, answer 422 and store nothing.")] = False
+    dryRun: Annotated[bool, Field(description="Only validate: the response says what would be stored.")] = False
+
+
+class EnqueueRequest(IntakeRequest):
     """Conversions; each is validated separately, so that one invalid conversion does not block the others."""
 
     conversions: Annotated[list[Annotated[Any, ShownAs(NewConversion)]], Field(min_length=1, max_length=MOST_ENQUEUED)]
-    dryRun: Annotated[bool, Field(description="Only validate: the response says what would be stored.")] = False
 
     examples = {"one sale": {"siteId": SITE, "conversions": [SALE]}}
 

@@ -8,6 +8,8 @@ import hashlib
 import re
 from typing import NamedTuple
 
+from django.utils.translation import gettext as _
+
 from kilit.masking import HIDDEN
 
 GMAIL = {"gmail.com", "googlemail.com"}
@@ -29,19 +31,19 @@ def hash_email(text: str) -> HashedEmail:
     """Return the hashes of an address; a ValueError says what is wrong with it, without repeating it."""
     user, at, domain = _lower_ascii(_shown(text)).partition("@")
     if not (user and at and domain) or "@" in domain or len(text.split()) > 1 or not text.strip().isprintable():
-        raise ValueError("Expected one e-mail address, such as name@company.com.")
+        raise ValueError(_("Expected one e-mail address, such as name@company.com."))
     # Lower case means something else in Python, in Java and at Google.
     if not user.isascii():
-        raise ValueError("The part before the @ may have ASCII characters only.")
+        raise ValueError(_("The part before the @ may have ASCII characters only."))
     if domain != domain.lower():
-        raise ValueError("Write the part after the @ in lower case.")
+        raise ValueError(_("Write the part after the @ in lower case."))
     if domain not in GMAIL:
         return HashedEmail(_sha256(f"{user}@{domain}"))
     # Dots mean nothing at Gmail. The Google Ads API's samples keep what follows a +, Data Manager's library drops it.
     ads = user.replace(".", "")
     name = ads.partition("+")[0]
     if not name:
-        raise ValueError("The part before the @ is not a name at Gmail.")
+        raise ValueError(_("The part before the @ is not a name at Gmail."))
     return HashedEmail(_sha256(f"{name}@{domain}"), "" if name == ads else _sha256(f"{ads}@{domain}"))
 
 
@@ -50,7 +52,7 @@ def hash_phone(text: str) -> str:
     number = SEPARATORS.sub("", _shown(text))
     # In +90 (0)532 the zero is not dialled from abroad.
     if not PHONE.fullmatch(number) or "(0)" in text:
-        raise ValueError("Expected + and the country code, then 7 to 15 digits in all, as in +905550000000.")
+        raise ValueError(_("Expected + and the country code, then 7 to 15 digits in all, as in +905550000000."))
     return _sha256(number)
 
 
@@ -58,9 +60,9 @@ def read_hash(text: str) -> str:
     """Return a hash that the caller made; a ValueError says what is wrong with it, without repeating it."""
     digest = _lower_ascii(_shown(text))
     if not HASH.fullmatch(digest):
-        raise ValueError("Expected a SHA-256 hash: 64 hexadecimal digits.")
+        raise ValueError(_("Expected a SHA-256 hash: 64 hexadecimal digits."))
     if digest == OF_NOTHING:
-        raise ValueError("This is the hash of an empty text.")
+        raise ValueError(_("This is the hash of an empty text."))
     return digest
 
 
@@ -70,7 +72,7 @@ def hide_hashes(text: str) -> str:
 
 def _shown(text: str) -> str:
     if text.strip() == HIDDEN:
-        raise ValueError("It was hidden in the file of rejected lines. Enter it again.")
+        raise ValueError(_("It was hidden in the file of rejected lines. Enter it again."))
     return text.strip()
 
 

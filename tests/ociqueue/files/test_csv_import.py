@@ -70,7 +70,7 @@ def test_refused_lines_are_reported_by_number_field_and_reason_and_the_rest_is_s
     assert reported == [
         "line 3: conversionValue “many”: Expected a number.",
         "line 3: gclid: Exactly one of gclid, wbraid and gbraid is required.",
-        "line 5: gclid “undefined”: 'undefined' looks like a missing value.",
+        "line 5: gclid “undefined”: “undefined” looks like a missing value.",
         "Stored 2 of 4 lines; 0 duplicates, 2 rejected.",
     ]
 

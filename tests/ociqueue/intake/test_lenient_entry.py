@@ -24,7 +24,7 @@ def read(**fields: Any) -> Any:
 )
 def test_an_unfilled_placeholder_is_no_click_id(text: str) -> None:
     assert read(gclid=text) == [
-        {"field": "gclid", "message": f"{text!r} looks like a placeholder that was not filled in."}
+        {"field": "gclid", "message": f"“{text}” looks like a placeholder that was not filled in."}
     ]
 
 
@@ -52,7 +52,8 @@ def test_a_clock_that_is_a_little_ahead_means_now(ahead: timedelta, kept: dateti
 def test_a_clock_that_is_far_ahead_is_refused() -> None:
     (error,) = read(conversionTime=(NOW + timedelta(minutes=5, seconds=1)).isoformat())
 
-    assert error == {"field": "conversionTime", "message": "The time is in the future."}
+    message = "The time is in the future; at most 5 minutes ahead are accepted."
+    assert error == {"field": "conversionTime", "message": message}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_noise_of_floating_point_numbers_is_rounded_to_the_currency(value: Any, 
 
 @pytest.mark.parametrize("name", ["UNPARSEABLE_GCLID", "UNPARSEABLE_WBRAID", "UNPARSEABLE_GBRAID"])
 def test_a_malformed_click_id_has_the_hint_that_the_guide_promises(name: str) -> None:
-    assert "how the source stores click ids" in GOOGLE_ADS["conversion_upload_error"][name].hint
+    assert "how the source stores click ids" in GOOGLE_ADS["conversion_upload_error"][name].entry.hint
 
 
 @pytest.mark.django_db

@@ -112,6 +112,8 @@ def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
         ({"conversionTime": ...}, "conversionTime", "required"),
         ({"conversionTime": "yesterday"}, "conversionTime", "ISO 8601"),
         ({"conversionTime": "2026-11-01T10:00:00"}, "conversionTime", "offset is missing"),
+        ({"conversionTime": "2026-11-01T10:00:00"}, "conversionTime", "2026-11-15T13:45:00+03:00"),
+        ({"conversionTime": "18/11/2026 13:00"}, "conversionTime", "in March or in April. Expected ISO 8601"),
         ({"conversionTime": 1700000000}, "conversionTime", "Expected a string"),
         ({"conversionTime": "2999-01-01T00:00:00Z"}, "conversionTime", "in the future"),
         ({"conversionTime": "2001-01-01T00:00:00Z"}, "conversionTime", "90 days"),
