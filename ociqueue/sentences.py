@@ -58,8 +58,19 @@ NO_QUOTA = sentence("NO_QUOTA", _("Google allows no more requests in this minute
 NO_ROW = sentence("NO_ROW", _("An error that refers to no row:"))
 NO_DESCRIPTION = sentence("NO_DESCRIPTION", _("An error without a description."))
 NO_HTTP_REASON = sentence("NO_HTTP_REASON", _("Google answered with HTTP status %(status)s and no reason."))
+TWIN_SENT_FIRST = sentence("TWIN_SENT_FIRST", _("A duplicate of this row is sent first."))
+ERASED = sentence(
+    "ORIGINAL_WAS_ERASED", _("What identifies the conversion was erased, so it cannot be adjusted. Nothing was sent.")
+)
+SAME_REQUEST_ID = sentence("SAME_REQUEST_ID", _("Google answered two requests with the same request id."))
+NO_REQUEST_ID = sentence(
+    "NO_REQUEST_ID", _("Google took the request, but its answer has no request id to ask for the verdict.")
+)
+NO_REPLY = sentence("NO_REPLY", _("Google's Data Manager API did not answer (%(error)s)."))
+SLOW_REPLY = sentence("SLOW_REPLY", _("Google's Data Manager API did not finish its answer in time."))
 
 # Statuses that cannot be read
+LISTED_TWICE = sentence("LISTED_TWICE", _("A reason is listed twice."))
 NO_DESTINATION = sentence("NO_DESTINATION", _("Google's status names no destination."))
 DESTINATIONS = sentence("DESTINATIONS", _("Google's status has not exactly one destination."))
 NO_PLACES = sentence("NO_PLACES", _("%(rows)s rows have %(name)s, and their places do not say which."))

@@ -16,7 +16,7 @@ from typing import Any, Generic
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import translation
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop as _
 
 from kilit.batches.jobs import BatchJobQuerySet, Job
 from kilit.batches.operations import OperationUnavailable
@@ -24,12 +24,16 @@ from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import MOST_LAPSES, ClaimLost
 from kilit.lock.models import Event
+from kilit.lock.text import storable
+from kilit.sentences import sentence
 from kilit.trace import job_trace
 from kilit.workers import doorbells
 
 logger = logging.getLogger(__name__)
 
 TRY_AGAIN_AFTER = timedelta(seconds=15)
+LAPSED = sentence("BATCH_LAPSED", _("%(most)s workers died or lost the database."))
+INTERRUPTED = sentence("BATCH_INTERRUPTED", _("%(error)s; see the log."))
 
 
 class BatchStopped(Exception):
@@ -86,9 +90,7 @@ class BatchEngine(Generic[Job]):
         """Continue a claimed job until it ends or waits, the time is up, or another worker has it."""
         try:
             if job.lapse_count >= MOST_LAPSES:
-                raise BatchStopped(
-                    job.error or _("%(most)s workers died or lost the database.") % {"most": MOST_LAPSES}
-                )
+                raise BatchStopped(job.error or LAPSED % {"most": MOST_LAPSES})
             for step in self.steps(job):
                 report(step)
                 if time.monotonic() >= until:
@@ -104,7 +106,7 @@ class BatchEngine(Generic[Job]):
             self._try_later(job, str(why))
         except Exception as error:
             logger.exception("%s was interrupted", job)
-            self._try_later(job, _("%(error)s; see the log.") % {"error": type(error).__name__})
+            self._try_later(job, INTERRUPTED % {"error": type(error).__name__})
         else:
             job.release()
 
@@ -127,4 +129,4 @@ class BatchEngine(Generic[Job]):
     def _try_later(self, job: Job, error: str) -> None:
         # The lease is kept as a pause: the next worker finds it lapsed, and counts that.
         with suppress(ClaimLost):
-            job.renew(length=TRY_AGAIN_AFTER, error=error[:1000])
+            job.renew(length=TRY_AGAIN_AFTER, error=storable(error, 1000))

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from kilit.batches.states import BulkState
 from kilit.lock.leases import ClaimLost, LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.table import Lifecycle
+from kilit.lock.text import storable
 
 # A dead worker's job waits this long. A slow batch is safe all the same: its transaction keeps the row locked.
 LEASE = timedelta(seconds=30)
@@ -89,4 +90,4 @@ class BatchJob(LongJobModel):
         return self.move_held("finish", finished_at=Now(), **changes, **no_lease())
 
     def stop(self, verb: str, error: str) -> Self:
-        return self.move_held(verb, finished_at=Now(), error=error[:1000], **no_lease())
+        return self.move_held(verb, finished_at=Now(), error=storable(error, 1000), **no_lease())

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Count, F
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from kilit.access.roles import actor_of
 from kilit.batches.engine import BatchEngine, BatchStopped
@@ -26,10 +27,13 @@ from kilit.batches.states import BulkState
 from kilit.database.sql import execute
 from kilit.lock.audit import acting_as, without_activity
 from kilit.lock.models import Activity, ActivityKind
+from kilit.sentences import sentence
 from kilit.workers import doorbells
 
 MOST_LOOKED_AT = 10_000
 MOST_ROWS = 1_000_000
+TOO_MANY = sentence("BULK_TOO_MANY", _("More than %(most)s rows match. Narrow the filter."))
+NOT_ALLOWED = sentence("BULK_NOT_ALLOWED", _("%(user)s may no longer act on these rows."))
 
 RECORD_ROWS = """
     INSERT INTO bulk_bulkitem (action_id, object_id, found_as)
@@ -111,7 +115,7 @@ def record_rows(action: BulkAction) -> None:
         rows = operation.within_reach(matching, user)
         total = _insert_items(action, rows.filter(status__in=operation.sources))
         if total > MOST_ROWS:
-            raise BatchStopped(f"More than {MOST_ROWS:,} rows match. Narrow the filter.")
+            raise BatchStopped(TOO_MANY % {"most": f"{MOST_ROWS:,}"})
         recorded = queue.model.objects.filter(pk__in=action.items.values("object_id")).order_by()
         counts = operation.with_skip_reason(recorded).values_list("status", "skip_reason").annotate(Count("pk"))
         dry_run = DryRun.of(rows, operation, skips_from_json(counts))
@@ -151,7 +155,7 @@ def run_batch(action: BulkAction) -> None:
         # Read again for every batch: a user who lost the permission does not act through an earlier action.
         user = User.objects.get(pk=action.asked_by_id)
         if not queue.may_act(user):
-            raise BatchStopped(f"{user} may no longer act on these rows.")
+            raise BatchStopped(NOT_ALLOWED % {"user": user})
         ids = BulkItem.objects.next_of(action, limit=operation.batch)
         if not ids:
             action.finish()

@@ -43,9 +43,7 @@ Row = TypeVar("Row", bound=Uploadable)
 ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
 MOST_ALONE = 20  # requests of a single row in one upload
-DUPLICATE_IN_BATCH = RowResult(
-    Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, "A duplicate of this row is sent first."
-)
+DUPLICATE_IN_BATCH = RowResult(Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, sentences.TWIN_SENT_FIRST)
 
 
 def due_sites(*models: type[Conversion] | type[Adjustment], only: Q | None = None) -> QuerySet[Site]:

@@ -50,9 +50,10 @@ class Ended:
     def raise_for_failure(self) -> None:
         if self.code == 0:
             return
-        how = self.not_started or (sentences.KILLED if self.code is None or self.code < 0 else f"exit code {self.code}")
-        last = f": {self.last_line}" if self.last_line else "."
-        raise JobError(Code.OPTI_RUNNER_FAILED, sentences.PROGRAM_FAILED % {"how": f"{how}{last}"})
+        was_killed = self.code is None or self.code < 0
+        how = self.not_started or (sentences.KILLED if was_killed else sentences.EXIT_CODE % {"code": self.code})
+        failed = sentences.PROGRAM_SAID if self.last_line else sentences.PROGRAM_ENDED
+        raise JobError(Code.OPTI_RUNNER_FAILED, failed % {"how": how, "line": self.last_line})
 
 
 def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_limit: timedelta) -> Ended:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import Q, Value, When
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext, gettext_noop
 
 from kilit.api.errors import ApiError
 from kilit.batches.operations import Operation, OperationResult, OperationUnavailable
@@ -163,16 +163,22 @@ def cancel(pk: UUID) -> Job:
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
     taken = taken_earlier(waiting, Folders.at(waiting.saw)) if waiting else []
-    reason = current_context().reason or "Cancelled by an operator."
+    reason = current_context().reason or sentences.CANCELLED
     is_cancelled = not taken and Job.objects.filter(pk=pk).cancel(message=reason)
     job = find(pk)
     if is_cancelled:
         return job
     if taken or (job.status in CANCELLABLE and is_cut_in_part(job)):
-        message = f"{job} cannot be cancelled: the saw has taken {', '.join(taken) or 'a part of it'}."
+        values = {"job": job, "names": ", ".join(taken) or gettext("a part of it")}
+        message = gettext("%(job)s cannot be cancelled: the saw has taken %(names)s.") % values
         raise refusal(job, "MOVE_REFUSED", message)
     if job.status in CANCELLABLE:
-        raise refusal(job, "JOB_IS_BUSY", f"A runner is working on {job}; try again in a minute.", retry_after=60)
+        raise refusal(
+            job,
+            "JOB_IS_BUSY",
+            gettext("A runner is working on %(job)s; try again in a minute.") % {"job": job},
+            retry_after=60,
+        )
     raise MoveRefused(job, "cancel", job.status)
 
 

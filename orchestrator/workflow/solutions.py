@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from django.db import transaction
 
+from orchestrator import sentences
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, SolutionFile
 from orchestrator.saw.saw_handover import is_cut_in_part
@@ -15,8 +16,7 @@ KeepAlive = Callable[[], None]
 def store_solution(job: Job, verb: str, contents: Mapping[str, bytes], message: str, **columns: object) -> None:
     """Store the files of a solution and move on, in one transaction."""
     if is_cut_in_part(job):
-        message = "The saw took an earlier solution of this order. Another one would be cut a second time."
-        raise JobError(Code.UNKNOWN, message)
+        raise JobError(Code.UNKNOWN, sentences.CUT_EARLIER)
     with transaction.atomic():
         job.solution_files.filter(acknowledged_as="").delete()
         SolutionFile.objects.bulk_create(

@@ -15,6 +15,7 @@ from unfold.admin import ModelAdmin
 from kilit.console.formatting import page
 from kilit.console.lists.fields import SiteChoiceField, UploadField
 from kilit.csv.text import CsvError
+from kilit.machine_errors import explain
 from kilit.masking import IDENTIFIERS
 from ociqueue.admin.imports.import_jobs import lines_of, page_of, report_of
 from ociqueue.files.import_run import check
@@ -78,7 +79,7 @@ def _check(form: UploadForm, request: HttpRequest) -> ImportJob | None:
     try:
         job = check(form.cleaned_data["site"], form.cleaned_data["file"], cast("User", request.user))
         if job.error and not job.is_open:
-            raise CsvError(job.error)
+            raise CsvError(explain(job.error))
     except CsvError as error:
         form.add_error("file", str(error))
         return None

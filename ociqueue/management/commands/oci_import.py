@@ -9,6 +9,7 @@ from django.db import transaction
 from kilit.csv.reader import FileTally
 from kilit.csv.text import CsvError, read_table_header
 from kilit.lock.audit import acting_as, without_activity
+from kilit.sentences import english
 from ociqueue.files.conversions import ImportTally, format_advice
 from ociqueue.files.import_jobs import COMMAND, TABLES, kind_of
 from ociqueue.files.import_run import ENGINE, import_now
@@ -97,9 +98,9 @@ class Command(BaseCommand):
             with transaction.atomic(), without_activity():
                 ENGINE.cancel(job)
         if job.status == ImportState.REFUSED:
-            raise CsvError(job.error)
+            raise CsvError(english(job.error))
         if job.error:
-            raise CommandError(job.error)
+            raise CommandError(english(job.error))
         if not tally.lines:
             self.stdout.write(tally.summary(dry_run=dry_run))
         if isinstance(tally, ImportTally) and tally.differing_lines:

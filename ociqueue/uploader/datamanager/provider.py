@@ -42,12 +42,7 @@ MOST_ROUNDS = 10  # of sending what is left after Google named rows and refused 
 UNAUTHENTICATED = "UNAUTHENTICATED"
 # Google does not know the request, or not any more.
 WORTHLESS = ("INVALID_REQUEST_ID", "REQUEST_TOO_OLD")
-ERASED = RowResult(
-    Disposition.FATAL,
-    "ORIGINAL_ERASED",
-    Category.PERMANENT,
-    "What identifies the conversion was erased, so it cannot be adjusted. Nothing was sent.",
-)
+ERASED = RowResult(Disposition.FATAL, "ORIGINAL_ERASED", Category.PERMANENT, sentences.ERASED)
 
 
 def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Iterator[list[Conversion]]:
@@ -212,7 +207,7 @@ class Sending:
         if first.disposition == Disposition.RECEIVED:
             # The rows of two requests with the same id would be taken for one request's.
             if first.request_id in self.request_ids:
-                return replies.unproven(len(rows), "Google answered two requests with the same request id.")
+                return replies.unproven(len(rows), sentences.SAME_REQUEST_ID)
             self.request_ids.add(first.request_id)
         return results
 

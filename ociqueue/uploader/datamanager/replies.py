@@ -84,7 +84,7 @@ class Transport:
                 return Reply(response.status_code, _read(response, end=end), retry_after)
         except RequestException as error:
             # Not its text, which names addresses and sockets.
-            raise NoReply(f"Google's Data Manager API did not answer ({type(error).__name__}).") from None
+            raise NoReply(sentences.NO_REPLY % {"error": type(error).__name__}) from None
 
 
 def _keep_headers(request: Any) -> Any:
@@ -100,7 +100,7 @@ def _read(response: Any, *, end: float) -> Mapping[str, Any] | None:
         parts.append(part)
         size += len(part)
         if size > LONGEST_REPLY or time.monotonic() > end:
-            raise NoReply("Google's Data Manager API did not finish its answer in time.")
+            raise NoReply(sentences.SLOW_REPLY)
     try:
         body = json.loads(b"".join(parts))
     except (ValueError, RecursionError):
@@ -128,7 +128,7 @@ def read_ingest(reply: Reply, rows: int, *, dry_run: bool) -> list[RowResult]:
     elif 0 < len(request_id) <= LONGEST_ID:
         taken = RowResult(Disposition.RECEIVED, request_id=request_id)
     else:
-        return unproven(rows, "Google took the request, but its answer has no request id to ask for the verdict.")
+        return unproven(rows, sentences.NO_REQUEST_ID)
     warnings = errors_by_row((make_error(*warning) for warning in violations_in(body.get("fieldWarnings"))), rows)
     return [
         replace(taken, warnings=tuple(warning.text for warning in warnings[at])) if at in warnings else taken

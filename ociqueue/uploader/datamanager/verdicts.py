@@ -92,7 +92,7 @@ def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:
 
 def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Meaning]]:
     if len({reason.name for reason in reasons}) != len(reasons):
-        raise ContradictoryStatus("A reason is listed twice.")
+        raise ContradictoryStatus(sentences.LISTED_TWICE)
     by_row: dict[int, dict[str, Meaning]] = {}
     for reason in reasons:
         places, meaning = reason.rows(sent), verdict_meaning(reason.name)

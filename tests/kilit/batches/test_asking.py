@@ -9,6 +9,7 @@ from django.utils import timezone
 from kilit.batches import run
 from kilit.batches.models import BulkAction, BulkItem
 from kilit.lock.models import ErrorGroup
+from kilit.sentences import english
 from kilit.sites.models import SiteMembership
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, PAGES, ask, asked, said, states, worked
@@ -216,7 +217,7 @@ def test_more_rows_than_an_action_takes_are_refused(operator, site, make_failed,
 
     action = worked(asked(operator))
 
-    assert (action.status, action.error) == ("FAILED", "More than 2 rows match. Narrow the filter.")
+    assert (action.status, english(action.error)) == ("FAILED", "More than 2 rows match. Narrow the filter.")
     assert not BulkItem.objects.exists()
 
 

@@ -8,6 +8,7 @@ from kilit.access.models import DeniedRequest
 from kilit.batches import run
 from kilit.batches.models import BulkAction
 from kilit.batches.run import plan, run_batch
+from kilit.sentences import english
 from kilit.sites.models import SiteMembership
 from tests.support.bulk_actions import PAGES, asked, states, user_of, worked
 from tests.support.bulk_results import agrees
@@ -34,7 +35,7 @@ def test_whoever_may_no_longer_act_does_not(operator, site, make_failed, small_b
     run.ENGINE.work(action)
 
     action.refresh_from_db()
-    assert (action.status, action.error) == ("FAILED", "ayse may no longer act on these rows.")
+    assert (action.status, english(action.error)) == ("FAILED", "ayse may no longer act on these rows.")
     assert states() == {"QUEUED": 2, "FAILED": 4}
 
 

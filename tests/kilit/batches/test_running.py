@@ -13,6 +13,7 @@ from kilit.batches.operations import OperationUnavailable
 from kilit.batches.run import ENGINE, run_batch
 from kilit.lock.leases import ClaimLost
 from kilit.lock.models import Event
+from kilit.sentences import english
 from ociqueue.models import Conversion
 from ociqueue.operating.operations import ConversionOperation
 from tests.support.bulk_actions import PAGES, asked, said, states, worked
@@ -125,7 +126,7 @@ def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
     monkeypatch.setattr(run, "record_results", record_once)
     ENGINE.work_due()
     action.refresh_from_db()
-    first = (action.status, action.done_count, action.error)
+    first = (action.status, action.done_count, english(action.error))
     BulkAction.objects.update(lease_until=None, claim_token=None)
     worked(action)
 

@@ -10,6 +10,7 @@ from kilit.batches import engine
 from kilit.lock.leases import MOST_LAPSES
 from kilit.lock.models import Activity
 from kilit.problems.registry import find_problems
+from kilit.sentences import english
 from ociqueue.files import import_run
 from ociqueue.files import import_run as import_passes
 from ociqueue.files.import_run import ENGINE, tidy
@@ -154,7 +155,7 @@ def test_a_failed_import_is_a_problem_for_a_day_and_a_fault_of_ours_is_tried_aga
         worked(job)
         ImportJob.objects.exclude(lease_until=None).update(lease_until="2020-01-01T00:00Z")
 
-    assert (job.status, job.error) == ("FAILED", "ZeroDivisionError; see the log.")
+    assert (job.status, english(job.error)) == ("FAILED", "ZeroDivisionError; see the log.")
     assert not ImportChunk.objects.exists()
     (problem,) = [each for each in find_problems(admin_user) if each.kind == "import-stopped"]
     assert (problem.title, problem.link) == ("Mobilya: an import stopped", f"{PAGES}{job.pk}/change/")

@@ -6,6 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from kilit.sentences import english
 from ociqueue.models import Conversion, Receipt
 from ociqueue.uploader.datamanager import replies as transport
 from ociqueue.uploader.datamanager.provider import DataManager
@@ -116,7 +117,7 @@ def test_nothing_listens(data_manager, dm_site, make_rows, settings) -> None:
 
     row = Conversion.objects.get()
     assert (row.status, row.provider_error_code) == ("RETRY", "NO_ANSWER")
-    assert row.last_error == "Google's Data Manager API did not answer (ConnectionError)."
+    assert english(row.last_error) == "Google's Data Manager API did not answer (ConnectionError)."
 
 
 @pytest.mark.parametrize(
