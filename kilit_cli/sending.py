@@ -29,6 +29,7 @@ FINISHED = ("succeeded", "failed", "expired")
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 DECIMAL_COMMA = re.compile(r"\d+,\d{1,2}")  # 1,250 could be either, so the server refuses it
 NO_KEYS = "The file has no column sourceKey, so a line that is sent twice would count twice."
+SEND_AGAIN = "Send the file again: lines that are stored are duplicates."
 HEADINGS = "The headings are the API's field names: conversionName, gclid, conversionTime, conversionValue, sourceKey …"
 Input = Annotated[Path, Parameter(allow_leading_hyphen=True, help="The file; - is standard input.")]
 Site = Annotated[str | None, Parameter(help="The site's public id; a site's own key needs none.")]
@@ -52,6 +53,8 @@ def enqueue(file: Input, *, site: Site = None, dry_run: DryRun = False, json: As
     for batch in track(batches, "Sending", console=notes, transient=True, disable=not notes.is_terminal):
         body = {"conversions": [items[number] for number in batch], **options}
         answer = api.patiently(partial(api.post, "/api/oci/conversions", body))
+        if [result["index"] for result in answer["results"]] != list(range(len(batch))):
+            raise Failure(f"There is not one result for each line from line {batch[0]} on.", SEND_AGAIN)
         for name in COUNTED:
             total[name] += answer.get(name, 0)
         rejected = [result for result in answer["results"] if result.get("errors")]

@@ -7,6 +7,7 @@ import pytest
 
 from kilit_cli.failures import Failure
 from kilit_cli.sending import read_lines
+from ociqueue.api import script
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from tests.support.command_line import http, strange_server
@@ -43,6 +44,17 @@ def test_a_file_is_sent_in_batches_once(log_in, site, file, monkeypatch) -> None
     assert (sent.code, sent.out) == (0, "5 lines: 5 created.\n")
     assert (again.code, again.json["duplicates"], again.json["rejected"]) == (0, 5, [])
     assert Conversion.objects.for_site(site).count() == 5
+
+
+def test_a_line_without_a_result_is_a_failure(log_in, site, file, monkeypatch) -> None:
+    store = script.enqueue
+    monkeypatch.setattr(script, "enqueue", lambda *rows, **how: store(*rows, **how)[1:])
+    file.write_text(lines(3))
+
+    ended = log_in()("enqueue", file, "--site", site.public_id)
+
+    assert ended.code == 1
+    assert "There is not one result for each line from line 2 on." in ended.err
 
 
 def test_rejected_lines_are_named_and_the_others_stored(log_in, site, file, monkeypatch) -> None:
