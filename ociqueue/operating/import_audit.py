@@ -12,7 +12,10 @@ from ociqueue.models.import_job import ImportKind, accounts_for_lines
 from ociqueue.operating.filters import ImportFilter
 from ociqueue.states import ImportState
 
-STORED = {ImportKind.CONVERSIONS: Conversion, ImportKind.ADJUSTMENTS: Adjustment}
+STORED: dict[str, type[Conversion] | type[Adjustment]] = {
+    ImportKind.CONVERSIONS: Conversion,
+    ImportKind.ADJUSTMENTS: Adjustment,
+}
 ROWS_COUNTED_FOR = timedelta(days=1)  # later, rows may have been pruned
 
 
@@ -21,7 +24,7 @@ def imports_that_do_not_add_up() -> Iterator[str]:
     for job in done.exclude(Q(done_bytes=F("size")) & accounts_for_lines("counts")):
         yield sentences.IMPORT_UNACCOUNTED % {"import": job.pk, "lines": job.line_count}
     for job in done.filter(kind__in=STORED, finished_at__gt=Now() - ROWS_COUNTED_FOR):
-        rows = STORED[ImportKind(job.kind)].objects.filter(ImportFilter().condition(str(job.pk))).count()
+        rows = STORED[job.kind].objects.filter(ImportFilter().condition(str(job.pk))).count()
         created = job.counts.get("created", 0)
         # A corrected line may have made a copy.
         if not created <= rows <= created + job.counts.get("corrected", 0):
