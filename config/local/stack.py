@@ -175,13 +175,13 @@ class Stack:
             with self.locked() as free:
                 if free:
                     return signalled
-            if not signalled:
-                os.kill(int(self.lock.read_text()), signal.SIGTERM)
-                signalled = True
-            elif time.monotonic() > end:
-                # Its services notice that it is gone, and end themselves.
-                with suppress(ProcessLookupError):
-                    os.kill(int(self.lock.read_text()), signal.SIGKILL)
+            is_late = signalled and time.monotonic() > end
+            if not signalled or is_late:
+                # It may have the lock and not have written its pid yet, or have ended just now. When it is killed, its
+                # services notice that it is gone, and end themselves.
+                with suppress(ValueError, ProcessLookupError):
+                    os.kill(int(self.lock.read_text()), signal.SIGKILL if is_late else signal.SIGTERM)
+                    signalled = True
             time.sleep(0.1)
 
 

@@ -66,6 +66,42 @@ def test_down_kills_what_does_not_end_within_its_limit(tmp_path: Path) -> None:
         deaf.wait(timeout=PATIENCE)
 
 
+STARTING = """
+import fcntl, os, signal, sys, time
+
+lock = open(sys.argv[1], "a+")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.readline()
+lock.write(str(os.getpid()))
+lock.flush()
+time.sleep(900)
+"""
+
+
+def test_down_waits_for_the_pid_of_what_has_just_started(tmp_path: Path, monkeypatch) -> None:
+    lock = tmp_path / "up.pid"
+    starting = subprocess.Popen(
+        [sys.executable, "-c", STARTING, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert starting.stdout.readline() == "locked\n"
+        pause = stack.time.sleep
+
+        def write_then_pause(seconds: float) -> None:
+            starting.stdin.close()  # its sign to write the pid
+            pause(seconds)
+
+        monkeypatch.setattr(stack.time, "sleep", write_then_pause)
+
+        assert stack.Stack(tmp_path, lock=lock).stop_other()
+        assert starting.wait(timeout=PATIENCE) == -signal.SIGTERM
+    finally:
+        starting.kill()
+        starting.wait(timeout=PATIENCE)
+        starting.stdout.close()
+
+
 def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(tmp_path: Path, monkeypatch, capsys) -> None:
     came = iter([False, False, True])
     monkeypatch.setattr(up, "is_ready", lambda _: next(came))
