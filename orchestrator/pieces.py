@@ -66,11 +66,11 @@ def steps_of(part: Part, rules: Rules) -> list[WorkStep]:
 class StepProgress:
     step: WorkStep
     total: int
-    missing: list[tuple[str, list[int], int]]  # of each part that lacks some: its id, these pieces, of how many
+    missing: list[tuple[str, set[int], int]]  # of each part that lacks some: its id, the pieces done, of how many
 
     @property
     def missing_count(self) -> int:
-        return sum(len(numbers) for _part, numbers, _quantity in self.missing)
+        return sum(quantity - len(done) for _part, done, quantity in self.missing)
 
     @property
     def done(self) -> int:
@@ -86,10 +86,8 @@ def progress(job: Job, rules: Rules) -> Iterator[StepProgress]:
     parts = [(number, part, steps_of(part, rules)) for number, part in enumerate(order_from(job.payload).parts, 1)]
     for step in WorkStep:
         needed = [(number, part) for number, part, steps in parts if step in steps]
-        lists = [
-            (part.id, [each for each in range(1, part.quantity + 1) if each not in done[step, number]], part.quantity)
-            for number, part in needed
-        ]
+        parts_done = [(part.id, done[step, number], part.quantity) for number, part in needed]
         if needed:
             total = sum(part.quantity for _number, part in needed)
-            yield StepProgress(step, total, [entry for entry in lists if entry[1]])
+            missing = [(part, pieces, quantity) for part, pieces, quantity in parts_done if len(pieces) < quantity]
+            yield StepProgress(step, total, missing)

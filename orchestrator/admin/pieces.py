@@ -1,5 +1,7 @@
 """How far the pieces of a job are, for its page: cut, edged, drilled, packed, and which are missing."""
 
+from itertools import islice
+
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import number
@@ -30,12 +32,14 @@ def _missing(step: StepProgress) -> dict[str, object]:
     return {
         "step": step.step.label,
         "count": step.missing_count,
-        "parts": [(part, _numbers(numbers, quantity)) for part, numbers, quantity in step.missing[:MOST_PARTS_NAMED]],
+        "parts": [(part, _numbers(done, quantity)) for part, done, quantity in step.missing[:MOST_PARTS_NAMED]],
         "beyond": max(0, len(step.missing) - MOST_PARTS_NAMED),
     }
 
 
-def _numbers(numbers: list[int], quantity: int) -> str:
-    """Return the pieces as labels number them: 2, 3 / 8."""
+def _numbers(done: set[int], quantity: int) -> str:
+    """Return the missing pieces as labels number them: 2, 3 / 8; of thousands, only the first are looked for."""
+    missing = (number for number in range(1, quantity + 1) if number not in done)
+    numbers = list(islice(missing, MOST_PIECES_NAMED + 1))
     named = ", ".join(map(str, numbers[:MOST_PIECES_NAMED])) + ("…" if len(numbers) > MOST_PIECES_NAMED else "")
     return f"{named} / {quantity}"

@@ -1,5 +1,6 @@
 """The page of a piece that the QR code of its label opens: steps without a login, each once, none lost."""
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,7 +18,8 @@ from kilit.lock.models import Event
 from orchestrator.job_links import PIECE_LINK
 from orchestrator.models import Job, PieceStep
 from orchestrator.models.piece_step import WorkStep
-from orchestrator.pieces import MOST_ROWS, find_piece
+from orchestrator.pieces import MOST_ROWS, find_piece, progress
+from orchestrator.planning.rules import current_rules
 from orchestrator.planning.rules_history import digest
 from orchestrator.workflow.preflight import preflight
 from tests.support.cutting_jobs import (
@@ -314,3 +316,15 @@ def test_a_press_waits_for_a_cancelling_and_is_refused(transactional_db, rules_f
         pressed.result(timeout=20)
 
     assert not PieceStep.objects.exists()
+
+
+def test_pieces_that_are_missing_by_the_hundred_thousand_are_counted_and_not_listed(customer, rules_file) -> None:
+    job = make_job(parts=[{**GOVDE, "id": f"p{number}", "quantity": 9_999} for number in range(50)])
+
+    tracemalloc.start()
+    cut, *_others = progress(job, current_rules())
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (cut.total, cut.missing_count) == (50 * 9_999, 50 * 9_999)
+    assert peak < 5_000_000, "a number takes eight bytes in a list at least"
