@@ -1,11 +1,14 @@
 """Our own layout: the template, in any column order and either language."""
 
 from decimal import Decimal
+from io import BytesIO
 
 import pytest
+from openpyxl import load_workbook
 
 from orchestrator.orders.order import canonical, read_order
-from orchestrator.sheets.template import template_csv, template_rows, template_xlsx
+from orchestrator.sheets.headings import COLUMNS
+from orchestrator.sheets.template import template_csv, template_xlsx
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.order_sheets import faults, origin, part, read, xlsx
 
@@ -104,7 +107,11 @@ def test_a_material_merged_over_rows_counts_for_each() -> None:
     ]
 
 
-def test_the_template_has_every_heading_once() -> None:
-    headings = list(template_rows())[7]
+def test_both_templates_have_the_same_cells_and_every_heading_once() -> None:
+    rows = [list(row) for row in load_workbook(BytesIO(template_xlsx())).active.iter_rows(values_only=True)]
+    lines = [line.split(";") for line in template_csv().decode("utf-8-sig").splitlines()]
 
-    assert len(headings) == len(set(headings)) == 15
+    texts = [["" if cell is None else str(cell).replace(".", ",") for cell in row] for row in rows]
+    cells, written = ([list(filter(None, line)) for line in table] for table in (texts, lines))
+    assert cells == written
+    assert len(cells[7]) == len(set(cells[7])) == len(COLUMNS) == 15
