@@ -60,6 +60,10 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
         text = _("PDF files cannot be stored. Workers continue when they can. The storage says: %(reason)s")
         yield blockers.blocked(text % {"reason": reason})
         return
+    if row.queued_at > timezone.now():
+        text = _("The PDF could not be stored. It is rendered again at %(time)s.")
+        yield blockers.waiting(text % {"time": moment(row.queued_at)})
+        return
     owners = PdfJob.objects.filter(owner=row.owner_id)
     limit = settings.PDF_JOBS_PER_OWNER
     if limit and owners.filter(status=PdfStatus.RUNNING).count() >= limit:

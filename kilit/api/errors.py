@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_noop
 from rest_framework.exceptions import APIException
 
 from kilit.api.request_id import request_id
-from kilit.lock.outages import DATABASE_DOWN, CommitsWaitError, ReadOnlyDatabase, is_outcome_known
+from kilit.lock.outages import DATABASE_DOWN, CommitsWaitError, ReadOnlyDatabase, is_disk_full, is_outcome_known
 from kilit.web.counter import HOST, REFUSAL
 
 CODES = {
@@ -30,6 +30,7 @@ CODES = {
 }
 
 NO_DATABASE = gettext_noop("The database is not responding; nothing was changed.")
+NO_SPACE = gettext_noop("The database has no space left on its disk; nothing was changed.")
 READ_ONLY = gettext_noop("The database is read-only; nothing was changed.")
 COMMITS_WAIT = gettext_noop("The database is waiting for its standby; nothing was changed.")
 OUTCOME_UNKNOWN = (
@@ -63,7 +64,7 @@ def outage_body(error: Exception) -> dict[str, Any]:
     if not is_outcome_known(error):
         return error_body("OUTCOME_UNKNOWN", OUTCOME_UNKNOWN)
     messages: dict[type[Exception], str] = {ReadOnlyDatabase: READ_ONLY, CommitsWaitError: COMMITS_WAIT}
-    return error_body("UNAVAILABLE", messages.get(type(error), NO_DATABASE))
+    return error_body("UNAVAILABLE", NO_SPACE if is_disk_full(error) else messages.get(type(error), NO_DATABASE))
 
 
 def error_response(request: HttpRequest, status: int, message: str, **values: str) -> HttpResponse:

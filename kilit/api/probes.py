@@ -16,11 +16,12 @@ from kilit.api.errors import error_body
 from kilit.api.openapi import ApiEndpoint, ApiResponse
 from kilit.database.origin import UnreleasedVersion, refuse_unreleased
 from kilit.database.sql import read_row
-from kilit.lock.outages import ReadOnlyDatabase
+from kilit.lock.outages import ReadOnlyDatabase, was_disk_full
 from kilit.postgres.external.connection import COMMITS_WAIT
 from kilit.workers.models import Heartbeat
 
 READ_ONLY_CHECK = "read-only: nothing can be stored"
+NO_SPACE_CHECK = "no space left on its disk"
 STANDBY_CHECK = "commits are waiting for a synchronous standby"
 
 View = Callable[[HttpRequest], HttpResponse]
@@ -87,7 +88,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     checks = {"database": "not checked", "migrations": "not checked", "workers": "not checked"}
     try:
-        checks["database"] = READ_ONLY_CHECK if is_read_only() else STANDBY_CHECK if read_row(COMMITS_WAIT)[0] else "ok"
+        checks["database"] = database_check()
         checks["migrations"] = "ok" if is_migrated() else "some are missing: run manage.py migrate"
         if checks["migrations"] == "ok":
             checks["workers"] = "ok" if Heartbeat.objects.alive().exists() else "none running: run manage.py runworkers"
@@ -101,6 +102,12 @@ def readyz(request: HttpRequest) -> HttpResponse:
     status = {"status": "ok" if ready else "not ready", "checks": checks}
     version = {"version": kilit.__version__, "build": settings.BUILD}
     return JsonResponse({**status, **version}, status=200 if ready else 503)
+
+
+def database_check() -> str:
+    if was_disk_full():
+        return NO_SPACE_CHECK
+    return READ_ONLY_CHECK if is_read_only() else STANDBY_CHECK if read_row(COMMITS_WAIT)[0] else "ok"
 
 
 def is_read_only() -> bool:

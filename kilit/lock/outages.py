@@ -18,6 +18,9 @@ from kilit.database.outage import database_outage, standby_outage
 DATABASE_DOWN = (OperationalError, InterfaceError)
 # Classes of SQLSTATE, besides errors without one: the connection broke, login, no such database, too many connections,
 # the server stops or starts. Other OperationalErrors, such as a deadlock, are about a statement.
+DISK_FULL = "53100"
+DISK_FULL_FOR = 60.0  # seconds after a write that failed
+_disk_full_until = float("-inf")
 OUTAGE_STATES = ("08", "28", "3D", "53300", "57P")
 
 _has_written: ContextVar[bool] = ContextVar("has_written", default=False)  # in the current transaction
@@ -53,6 +56,19 @@ def note_outage(error: BaseException) -> None:
         database_outage.begin(error)
     if not isinstance(error, CommitsWaitError):  # there the connection works
         connection.close()
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Return whether the database has no space left, and remember it for a while."""
+    global _disk_full_until
+    if is_full := getattr(error.__cause__, "sqlstate", None) == DISK_FULL:
+        _disk_full_until = time.monotonic() + DISK_FULL_FOR
+    return is_full
+
+
+def was_disk_full() -> bool:
+    """Return whether this process has met a full disk of the database lately; reads may work nevertheless."""
+    return time.monotonic() < _disk_full_until
 
 
 def note_write() -> None:

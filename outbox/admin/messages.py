@@ -22,6 +22,7 @@ from kilit.console.jobs.timeline import Story
 from kilit.console.lists.actions import Action
 from kilit.console.menu import OPERATORS, MenuItem
 from kilit.console.queue_admin import QueueAdmin
+from kilit.machine_errors import in_words
 from kilit.masking import mask_personal_data
 from kilit.problems.blockers import lease_holdings
 from kilit.problems.links import row_path
@@ -82,6 +83,7 @@ endpoint = column("endpoint", gettext_lazy("receiver"), lambda row: two_lines(st
 attempts = column("attempts", gettext_lazy("attempts"), _attempts)
 next_attempt = column("next_attempt", gettext_lazy("next attempt"), lambda row: _next_attempt(row) or "-")
 error = column("error", gettext_lazy("error"), lambda row: error_cell(row, row.error_code, row.error_message))
+whole_error = column("error_message", gettext_lazy("message"), lambda row: in_words(row.error_message) or "-")
 site = column("site", gettext_lazy("site"), site_name)
 address = column("address", gettext_lazy("address"), lambda row: breakable(row.shown_address) or "-")
 webhook_id = column("webhook_id", gettext_lazy("message id"), lambda row: breakable(row.webhook_id))
@@ -189,7 +191,7 @@ class OutboxMessageAdmin(QueueAdmin):
     search_help_text = gettext_lazy("The id of a message, or of the job that it is about")
     fieldsets = [
         (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
-        (gettext_lazy("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),
+        (gettext_lazy("Last attempt"), {"fields": ["response_code", "error_code", whole_error]}),
         (gettext_lazy("Times"), {"fields": ["created_at", "attempt_count", next_attempt, "delivered_at"]}),
     ]
     export_fields = {

@@ -49,6 +49,7 @@ ENDED: dict[str, object] = {
     "finished_at": Coalesce("finished_at", Now()),
 }
 LONGEST_TIMEOUT = timedelta(seconds=60)
+STORAGE_WAIT = timedelta(minutes=2)  # before a PDF that could not be stored is rendered again
 FAILURES = Failures(PDF_JOBS, message="error_detail")
 
 # Seconds. One page takes tenths of a second; a render is ended after a minute.
@@ -97,8 +98,8 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return self.filter(status=PdfStatus.QUEUED)
 
     def claimable(self) -> Self:
-        """Return what a worker may claim now: nothing while the queue is paused."""
-        return self.due().filter(is_not_paused(PDF_JOBS))
+        """Return what a worker may claim now: nothing while the queue is paused, and no retry before its time."""
+        return self.due().filter(is_not_paused(PDF_JOBS), queued_at__lte=Now())
 
     def held_too_long(self) -> Self:
         return self.filter(status=PdfStatus.RUNNING).lapsed()
@@ -126,7 +127,8 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         with transaction.atomic():
             failed = self.move_each("fail", finished_at=Now(), **error, **no_lease())
             rows = self.model.objects.filter(MAY_RETRY, pk__in=failed)
-            retried = rows.move_each("retry", queued_at=Now(), retry_count=F("retry_count") + 1, **FRESH)
+            queued_at = Now() + (STORAGE_WAIT if code == ErrorCode.STORAGE_UNAVAILABLE else timedelta(0))
+            retried = rows.move_each("retry", queued_at=queued_at, retry_count=F("retry_count") + 1, **FRESH)
         return FailResult(failed, retried)
 
     def release(self) -> set[UUID]:

@@ -65,7 +65,7 @@ NEXT = """(
 )"""
 FIRST = """
     SELECT owner_id, timezone('UTC', queued_at) - make_interval(hours => priority) AS turn, id
-    FROM pdfjobs_pdfjob WHERE status = 'queued'
+    FROM pdfjobs_pdfjob WHERE status = 'queued' AND queued_at <= statement_timestamp()
 """
 
 

@@ -63,16 +63,16 @@ def exists(key: str) -> bool:
         return bool(_storage().exists(key))
 
 
-def verify() -> None:
-    """Raise StorageUnavailable unless files can be stored and deleted: the folder in a bucket must be our own."""
+def verify(*, stores: bool = False) -> None:
+    """Raise StorageUnavailable unless files can be deleted, and perhaps stored: a bucket's folder must be our own."""
     with _raising_unavailable():
-        _storage().verify()
+        _storage().verify(stores=stores)
 
 
 def reason_unavailable() -> str:
     """Return why no file can be stored now, or nothing."""
     try:
-        verify()
+        verify(stores=True)
     except StorageUnavailable as error:
         return str(error)
     return ""

@@ -1,6 +1,7 @@
 """Finished PDFs in a folder. A file is written completely or not at all."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from django.core.files.utils import validate_file_name
 from kilit.files import write_atomically
 
 ATTEMPTS = 5
+LEAST_FREE = 32 * 1024 * 1024  # bytes; most PDFs are smaller
 
 
 class StorageEntry(NamedTuple):
@@ -50,10 +52,12 @@ class FolderStorage(FileSystemStorage):
         self._folder_seen = True
         return True
 
-    def verify(self) -> None:
+    def verify(self, *, stores: bool) -> None:
         if self._folder_seen:
             self._check_folder(self.folder)
         self._folder_seen = Path(self.location, self.folder).is_dir()
+        if stores and self._folder_seen and shutil.disk_usage(self.location).free < LEAST_FREE:
+            raise OSError(f"no space is left on the disk of {self.location}")
 
     def _open(self, name: str, mode: str = "rb") -> File[Any]:
         try:

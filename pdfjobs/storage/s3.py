@@ -36,7 +36,7 @@ class S3ArtifactStorage(S3Storage):
     def folder(self) -> str:
         return owner.own_folder()
 
-    def verify(self) -> None:
+    def verify(self, *, stores: bool = False) -> None:
         """Raise unless the folder is this installation's; any other answer of the bucket raises, too."""
         marker, own = self.bucket.Object(f"{self.folder}.owner"), owner.own_database()
         try:

@@ -47,6 +47,19 @@ def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_
 
 
 @pytest.mark.usefixtures("worker_lives")
+def test_a_job_that_could_not_be_stored_waits_before_it_is_rendered_again(make_person, make_job) -> None:
+    job, client = make_job("running"), make_person()
+
+    PdfJob.objects.filter(pk=job.pk).fail(code="STORAGE_UNAVAILABLE", detail="No space left on device")
+
+    assert PdfJob.objects.claim() == []
+    (sentence,) = blockers_of(client, job)
+    assert sentence.startswith("The PDF could not be stored. It is rendered again at ")
+    PdfJob.objects.update(queued_at=Now())
+    assert [claimed.pk for claimed in PdfJob.objects.claim()] == [job.pk]
+
+
+@pytest.mark.usefixtures("worker_lives")
 @pytest.mark.parametrize(("limit", "running"), [(1, "1 running job"), (2, "2 running jobs")])
 def test_a_job_whose_owner_is_at_the_limit_says_so(make_person, settings, limit: int, running: str) -> None:
     settings.PDF_JOBS_PER_OWNER = limit

@@ -6,6 +6,7 @@ import pytest
 from django.db import OperationalError
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
+from psycopg.errors import DiskFull
 from pydantic import Field
 from rest_framework.exceptions import Throttled
 from rest_framework.test import APIRequestFactory, force_authenticate
@@ -13,6 +14,7 @@ from rest_framework.views import APIView
 
 from config.web.middleware import MalformedRequestMiddleware
 from kilit.api.input_model import InputModel
+from kilit.lock import outages
 from tests.apps.parcels.models import Parcel
 
 
@@ -146,6 +148,22 @@ def test_a_database_that_is_down_is_unavailable_not_a_fault(admin_user, monkeypa
 
     assert (answer.status_code, answer.data["error"]["code"], answer["Retry-After"]) == (503, "UNAVAILABLE", "5")
     assert (outside.status_code, outside.json()["error"]["code"]) == (503, "UNAVAILABLE")
+
+
+def test_a_full_disk_of_the_database_is_named_and_not_ready_meanwhile(admin_user, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OperationalError("could not extend file") from DiskFull("could not extend file")
+
+    monkeypatch.setattr(outages, "_disk_full_until", float("-inf"))
+    monkeypatch.setattr(SomeOrder, "read", full)
+    answer = post({}, user=admin_user)
+    ready = Client().get("/readyz")
+    monkeypatch.setattr(outages, "_disk_full_until", 0)
+
+    assert (answer.status_code, answer.data["error"]["code"]) == (503, "UNAVAILABLE")
+    assert answer.data["error"]["message"] == "The database has no space left on its disk; nothing was changed."
+    assert (ready.status_code, ready.json()["checks"]["database"]) == (503, "no space left on its disk")
+    assert Client().get("/readyz").json()["checks"]["database"] == "ok"
 
 
 def test_a_chunked_body_is_asked_for_its_length() -> None:

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat
+from outbox.errors import STORED_CAUSES
 from outbox.models import Endpoint, OutboxMessage
 from tests.support.dashboard import text_of
 from tests.support.outbox import (
@@ -85,6 +86,16 @@ def test_the_page_shows_body_attempts_and_answers(operator) -> None:
     assert "0.25 s" in text
     assert "&lt;b&gt;Oops&lt;/b&gt;" in text
     assert message.webhook_id in text
+
+
+def test_the_page_shows_the_sentence_of_an_error_not_how_it_is_stored(operator) -> None:
+    message = make_failed_message()
+    OutboxMessage.objects.update(error_message=STORED_CAUSES["HTTP_5XX"])
+
+    text = operator.get(page(message)).text
+
+    assert "The receiver failed to process the message." in text
+    assert "MESSAGE_HTTP_5XX" not in text
 
 
 def test_a_delivered_message_is_sent_again_under_its_id(operator) -> None:

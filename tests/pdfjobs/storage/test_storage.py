@@ -22,7 +22,7 @@ from moto.server import ThreadedMotoServer
 from pdfjobs import cleanup
 from pdfjobs.checks import check_bucket
 from pdfjobs.models import BucketFolder, PdfJob
-from pdfjobs.storage import artifacts, owner, s3
+from pdfjobs.storage import artifacts, folder, owner, s3
 from pdfjobs.work import run_due_jobs
 from tests.support.pdf_jobs import PDF, bring, files, new_job
 from tests.support.waiting import PATIENCE
@@ -183,6 +183,18 @@ def test_a_full_disk_is_reported_as_such(monkeypatch) -> None:
         artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
 
 
+def test_jobs_wait_while_the_disk_is_full_and_the_cleanup_makes_room(api, monkeypatch, caplog) -> None:
+    stored, waiting = bring(new_job(api.user), "succeeded"), new_job(number=2)
+    monkeypatch.setattr(folder, "LEAST_FREE", 2**80)
+
+    run_due_jobs()
+    cleanup.clean(ttl=timedelta(0))
+
+    assert "no space is left on the disk of" in caplog.text
+    assert PdfJob.objects.get(pk=waiting.pk).retry_count == 0
+    assert PdfJob.objects.get(pk=stored.pk).status == "expired"
+
+
 @pytest.mark.parametrize("key", ["../outside.pdf", "pdfs/../../outside.pdf", "{folder}/outside.pdf"])
 def test_a_key_cannot_leave_the_folder(key: str) -> None:
     backend = storages["artifacts"]
@@ -281,6 +293,7 @@ def silent_bucket(settings, monkeypatch) -> Iterator[None]:
     """Store files in a bucket whose server accepts connections and never answers."""
     assert s3.CLIENT_TIMEOUTS.read_timeout <= 10
     monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(Config(read_timeout=0.2)))
+    BucketFolder.objects.get_or_create(pk=1, defaults={"name": FOLDER})
     with socket.create_server(("127.0.0.1", 0)) as server:
         use_bucket(settings, f"http://127.0.0.1:{server.getsockname()[1]}")
         yield

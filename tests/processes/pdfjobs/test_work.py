@@ -98,7 +98,9 @@ def test_each_failure_ends_in_its_code_after_its_retries(monkeypatch, code: str)
     job = new_job()
     fail_with(monkeypatch, code)
 
-    work.run_due_jobs()
+    for _ in range(3):
+        PdfJob.objects.filter(status="queued").update(queued_at=Now())  # what could not be stored waits
+        work.run_due_jobs()
 
     retries = 2 if ErrorCode(code).retryable else 0
     assert result_of(job) == ("failed", code, retries)
@@ -224,6 +226,10 @@ def test_a_full_disk_is_retried_twice_but_not_at_once(monkeypatch) -> None:
     assert (result_of(job), result_of(behind)) == (("queued", "", 1), ("queued", "", 0))
     for _ in range(5):
         work.run_due_jobs()
+    assert (result_of(job), result_of(behind)) == (("queued", "", 1), ("queued", "", 1))
+    for _ in range(4):
+        PdfJob.objects.update(queued_at=Now())  # minutes later
+        work.run_due_jobs()
     assert result_of(job) == result_of(behind) == ("failed", "STORAGE_UNAVAILABLE", 2)
     assert "No space left" in job.error_detail
     codes = [event.details.get("error_code") for event in Event.objects.of(job) if event.to_state == "failed"]
@@ -252,6 +258,7 @@ def test_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatch) -> 
 
     (artifact_folder / "away").rename(artifact_folder / "pdfs")
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+    PdfJob.objects.filter(status="queued").update(queued_at=Now())  # minutes later
     work.run_due_jobs()
 
     assert [result_of(job)[0] for job in jobs] == ["succeeded", "succeeded"]

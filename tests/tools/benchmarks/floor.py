@@ -20,7 +20,6 @@ from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
 from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
-from orchestrator.workflow.steps import folders_here
 from tests.tools.benchmarks.harness import Figure
 
 PARTS = 5_000
@@ -102,13 +101,13 @@ def sheets() -> float:
 
 def written(job: Job) -> list[list[tuple[Any, ...]]]:
     """Return every cell of a job's sheets."""
-    books = [load_workbook(folders_here().imports / sheet["name"]) for sheet in job.files]
+    books = [load_workbook(Folders.from_settings().imports / sheet["name"]) for sheet in job.files]
     return [[tuple(row) for row in book.worksheets[0].iter_rows(values_only=True)] for book in books]
 
 
 def openpyxl_alone() -> float:
     """Return the seconds that openpyxl takes for the same cells in as many files."""
-    folder = folders_here().imports
+    folder = Folders.from_settings().imports
     start = time.perf_counter()
     for number, rows in enumerate(cells):
         book = Workbook()
@@ -138,7 +137,7 @@ def overhead() -> float:
 
 def cut_at_once() -> bool:
     """Be an instant saw, and never ask the runner to stop."""
-    folders = folders_here()
+    folders = Folders.from_settings()
     for xml in folders.inbox.glob("*.xml"):
         xml.replace(folders.processed / xml.name)
     return False

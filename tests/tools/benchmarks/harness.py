@@ -95,8 +95,25 @@ def measure_all(figures: Iterable[Figure]) -> Iterator[tuple[str, Result]]:
             _say(f"{names}: not measured: {reason}")
             yield from ((figure.name, {"error": str(reason), "must": figure.must()}) for figure in together)
             continue
+        finally:
+            delete_due_rows()
         _say(f"{names}: {time.perf_counter() - start:.0f} s")
         yield from ((figure.name, _result(figure, taken)) for figure in together)
+
+
+def delete_due_rows() -> None:
+    """Delete what the figures left, also one that failed: workers of the next ones would look at it all the time."""
+    from django.db import connection
+
+    from kilit.batches.queues import queues
+    from kilit.database.sql import execute
+
+    execute("SET session_replication_role = replica")  # no trigger keeps the rows
+    for queue in (queue for queue in queues.values() if queue.work):
+        for rows in queue.due_rows():
+            if rows.model is queue.model:
+                queue.model.objects.filter(pk__in=list(rows.values_list("pk", flat=True)))._raw_delete(connection.alias)
+    execute("RESET session_replication_role")
 
 
 def _take_turns(figures: list[Figure]) -> dict[Side, list[float]]:
