@@ -18,10 +18,10 @@ from kilit.database.outage import database_outage, standby_outage
 DATABASE_DOWN = (OperationalError, InterfaceError)
 # Classes of SQLSTATE, besides errors without one: the connection broke, login, no such database, too many connections,
 # the server stops or starts. Other OperationalErrors, such as a deadlock, are about a statement.
+OUTAGE_STATES = ("08", "28", "3D", "53300", "57P")
 DISK_FULL = "53100"
 DISK_FULL_FOR = 60.0  # seconds after a write that failed
 _disk_full_until = float("-inf")
-OUTAGE_STATES = ("08", "28", "3D", "53300", "57P")
 
 _has_written: ContextVar[bool] = ContextVar("has_written", default=False)  # in the current transaction
 _has_stored: ContextVar[bool | None] = ContextVar("has_stored", default=None)  # None outside of requests
