@@ -21,9 +21,13 @@ def find_browser() -> Path | None:
     return _playwright_browser() or _debian_browser()
 
 
+def may_install_packages() -> bool:
+    return bool(shutil.which("apt-get")) and os.geteuid() == 0
+
+
 def install_browser() -> Path | None:
     _run([sys.executable, "-m", "playwright", "install", PACKAGE])
-    if (path := _playwright_browser()) or not shutil.which("apt-get") or os.geteuid() != 0:
+    if (path := _playwright_browser()) or not may_install_packages():
         return path
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     _run(["apt-get", "update", "--quiet=2"], environment)

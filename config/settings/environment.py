@@ -5,12 +5,14 @@ from collections.abc import Collection
 from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
+from socket import AF_INET, AF_INET6, gethostname
 from typing import Any
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 from zoneinfo import available_timezones
 
 import environ
+import psutil
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = {"1", "true", "yes", "on"}
@@ -24,6 +26,16 @@ MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtp+ssl": 465}
 def host_and_port(host: str, port: int) -> str:
     """Join both as in a URL, which has brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def own_addresses() -> list[str]:
+    """Return this machine's name and addresses, as browsers send them."""
+    interfaces = [address for addresses in psutil.net_if_addrs().values() for address in addresses]
+    return [
+        gethostname().lower(),
+        *(each.address for each in interfaces if each.family == AF_INET),
+        *(f"[{each.address.partition('%')[0]}]" for each in interfaces if each.family == AF_INET6),
+    ]
 
 
 def refuse_placeholders(**secrets: Collection[str]) -> None:

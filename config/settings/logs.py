@@ -99,8 +99,9 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "django.server": {"handlers": [], "propagate": True},
             # config.web.middleware logs every request; Django only adds tracebacks.
             "django.request": {"filters": ["exceptions_only"]},
-            # A host name that is not ours: scanners send them all day.
+            # A host name that is not ours, which scanners send all day, and an unknown parameter of a list.
             "django.security.DisallowedHost": {"filters": ["one_line"]},
+            "django.security.DisallowedModelAdminLookup": {"filters": ["one_line"]},
             # It logs every doorbell; our own log has the results.
             "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             # Google's client logs whole requests, including click ids, when one fails.

@@ -12,7 +12,7 @@ from django.templatetags.static import static
 from django.utils.translation import gettext_lazy
 
 from config.settings.databases import databases
-from config.settings.environment import BASE_DIR, Environment, refuse_placeholders
+from config.settings.environment import BASE_DIR, Environment, own_addresses, refuse_placeholders
 from config.settings.logins import *
 from config.settings.secret_key import read_secret_key
 from config.settings.shared import *
@@ -126,6 +126,8 @@ LANGUAGE_COOKIE_SECURE = PRODUCTION
 # HTTP ----------------------------------------------------------------------------------------------------------------
 
 LOCAL_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver", BIND.removesuffix(f":{PORT}")]
+if HOST in ("0.0.0.0", "::"):  # noqa: S104 - compared
+    LOCAL_HOSTS += own_addresses()
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", default=None if PRODUCTION else LOCAL_HOSTS)
 MIDDLEWARE = [
     "config.web.middleware.RequestLogMiddleware",

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError
+from django.db import OperationalError, ProgrammingError
+from psycopg.errors import UndefinedTable
 
 from kilit.database.origin import UnusableTables
 from kilit.lock.outages import CommitUnknown, ReadOnlyDatabase, is_outage
@@ -18,6 +19,10 @@ def one_line_errors() -> Iterator[None]:
         yield
     except (ImproperlyConfigured, UnusableTables) as error:
         sys.exit(f"kilit: {first_line(error)}")
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
+        sys.exit("kilit: there are no tables here. Did you start Kilit with another KILIT_VAR or DATABASE_URL?")
     except ReadOnlyDatabase:
         sys.exit("kilit: the database is read-only, so this cannot be stored (see DATABASE_URL)")
     except CommitUnknown as error:

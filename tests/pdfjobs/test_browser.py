@@ -52,3 +52,14 @@ def test_without_one_the_product_says_that_pdfs_are_off(bare_machine: Path, caps
 
     assert "PDFs are disabled; everything else works" in capsys.readouterr().out
     assert browser.install_browser() is None
+
+
+def test_root_reads_of_packages_before_they_are_installed(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    command, printed = "pdfjobs.management.commands.browser", []
+    monkeypatch.setattr(f"{command}.find_browser", lambda: None)
+    monkeypatch.setattr(f"{command}.may_install_packages", lambda: True)
+    monkeypatch.setattr(f"{command}.install_browser", lambda: printed.append(capsys.readouterr().out))
+
+    call_command("browser")
+
+    assert "apt-get installs Debian's chromium-headless-shell, as you are root." in printed[0]

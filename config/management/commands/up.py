@@ -21,7 +21,7 @@ from config.management.commands import migrate
 from kilit.postgres.base import configured_server
 from kilit.workers.management.checked_settings import SETTINGS
 from orchestrator.demo import plays_here, simulators_command
-from pdfjobs.browser import find_browser
+from pdfjobs.browser import find_browser, may_install_packages
 
 RECEIVER_SECRETS = "WEBHOOK_SECRETS"  # the variable that simulators.webhooks reads
 
@@ -87,7 +87,7 @@ class Command(BaseCommand):
         with self.step("Finding headless Chromium for PDFs") as step:
             result = StringIO()
             if find_browser() is None:
-                step.progress = "installing, up to some minutes"
+                step.progress = f"installing, up to some minutes{' (as root also by apt-get)' * may_install_packages()}"
             call_command("browser", stdout=result, no_color=True)
             step.progress = ""
         if find_browser() is None:
@@ -104,6 +104,8 @@ class Command(BaseCommand):
 
     def greeting(self, logins: dict[str, Any]) -> list[str]:
         lines = ["", f"Kilit is ready at {settings.LOCAL_URL}/admin/", ""]
+        if settings.IS_EXPOSED:
+            lines += [f"It is opened by {', '.join(settings.ALLOWED_HOSTS)}; ALLOWED_HOSTS lists others.", ""]
         lines += [
             f"  {role:<9} {who['username']:<14} {who['password']}" for role, who in logins.items() if "password" in who
         ]

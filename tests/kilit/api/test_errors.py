@@ -194,6 +194,16 @@ def test_a_bad_host_is_answered_in_json() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD_REQUEST")
 
 
+@pytest.mark.parametrize("parameter", ["utm_source", "format", "page_size"])
+def test_an_unknown_parameter_of_a_list_is_one_line_without_an_error(admin_client, caplog, parameter: str) -> None:
+    answer = admin_client.get("/admin/ociqueue/site/", {parameter: "x"})
+
+    (line,) = [record for record in caplog.records if record.name.startswith("django")]
+    assert answer.status_code == 400
+    assert (line.levelname, line.exc_info) == ("WARNING", None)
+    assert line.getMessage() == f"Filtering by {parameter} not allowed"
+
+
 def test_an_unknown_page_of_the_console_is_a_page(admin_client) -> None:
     answer = admin_client.get("/admin/nothing/here/")
 

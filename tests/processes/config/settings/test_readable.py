@@ -1,5 +1,6 @@
 """Bad configuration ends in one readable line, not in a traceback."""
 
+import socket
 from pathlib import Path
 
 import psycopg
@@ -25,8 +26,7 @@ BAD = {
             "SECRET_KEY": "put-at-least-fifty-random-characters-here-and-keep-them-secret-0123456789",
             "KILIT_CREDENTIAL_KEYS": "put-a-third-random-value-here,older",
         },
-        "SECRET_KEY and KILIT_CREDENTIAL_KEYS still have the value of .env.production.example, which is public: "
-        "use long random ones.",
+        "SECRET_KEY and KILIT_CREDENTIAL_KEYS still have the value of .env.production.example",
     ),
     "unreachable database": (
         {"DATABASE_URL": "postgres://kilit:s3cret@127.0.0.1:1/kilit"},
@@ -101,3 +101,21 @@ def test_production_makes_no_secret_key_of_its_own(tmp_path: Path) -> None:
     manage("check", KILIT_VAR=str(tmp_path), **PRODUCTION)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_without_tables_names_what_may_be_another(tmp_path: Path) -> None:
+    ended = manage("demo", "--json", KILIT_VAR=str(tmp_path))
+
+    assert ended.returncode == 1
+    sentence = "kilit: there are no tables here. Did you start Kilit with another KILIT_VAR or DATABASE_URL?"
+    assert ended.stderr.strip() == sentence
+
+
+def test_on_all_addresses_those_of_this_machine_are_accepted(tmp_path: Path) -> None:
+    code = "from config.settings.server import ALLOWED_HOSTS; print(*ALLOWED_HOSTS)"
+    ended, alone = (
+        run_python("-c", code, HOST=host, KILIT_VAR=str(tmp_path), SECRET_KEY="x") for host in ("0.0.0.0", "127.0.0.1")
+    )
+
+    assert socket.gethostname().lower() in ended.stdout.split()
+    assert socket.gethostname().lower() not in alone.stdout.split()

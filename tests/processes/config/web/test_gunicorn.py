@@ -1,8 +1,11 @@
 """gunicorn's threaded worker as the Procfile starts it, without a proxy, as on a developer's machine."""
 
+import gzip
+import http.client
 import json
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -73,3 +76,15 @@ def test_an_ambiguous_request_is_refused_with_all_that_follows_it(port: int) -> 
     assert {name for name, answer in answers.items() if answer.split()[1][:1] not in b"45"} == set()
     # The application names in its 404 what it was asked for.
     assert {name for name, answer in answers.items() if b"smuggled" in answer} == set()
+
+
+def test_a_refused_body_ends_its_connection_and_the_answer_says_so(port: int) -> None:
+    site = Site.objects.create(name="Honest", default_currency="TRY")
+    bomb = gzip.compress(bytes(20 * 1024**2))
+    headers = {"x-api-key": site.issue_key(name="honest"), "Content-Type": "application/json"}
+
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
+        connection.request("POST", "/api/oci/conversions", bomb, {**headers, "Content-Encoding": "gzip"})
+        answer = connection.getresponse()
+
+        assert (answer.status, answer.headers["Connection"]) == (413, "close")
