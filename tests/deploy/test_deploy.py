@@ -1,5 +1,6 @@
 """Container, compose file and units run what the Procfile runs, unprivileged, with enough time to stop."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -58,6 +59,29 @@ def test_nothing_runs_as_root_or_may_become_it(service: str) -> None:
     assert COMPOSE[service]["cap_drop"] == ["ALL"]
     assert unit(UNITS[service])["User"] == "kilit"
     assert unit(UNITS[service])["NoNewPrivileges"] == "true"
+
+
+@pytest.mark.parametrize("name", [*UNITS.values(), "kilit-backup.service"])
+def test_every_unit_is_confined_as_the_web_is(name: str) -> None:
+    confined = {
+        key: value
+        for key, value in unit("kilit-web.service").items()
+        if key.startswith(("Private", "Protect", "RestrictS", "NoNew")) or key == "CapabilityBoundingSet"
+    }
+
+    assert len(confined) > 6
+    assert confined.items() <= unit(name).items()
+
+
+def test_only_the_worker_may_make_namespaces_and_nobody_may_mount() -> None:
+    profile = json.loads(read("seccomp.json"))
+    (refused,) = profile["syscalls"]
+
+    assert [name for name, service in COMPOSE.items() if "seccomp" in str(service.get("security_opt"))] == ["worker"]
+    assert COMPOSE["worker"]["security_opt"] == ["no-new-privileges:true", "seccomp=./seccomp.json"]
+    assert refused["action"] == "SCMP_ACT_ERRNO"
+    assert not {"clone", "clone3", "unshare", "chroot"} & set(refused["names"])
+    assert {"mount", "bpf", "keyctl", "init_module", "setns"} <= set(refused["names"])
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -126,7 +150,7 @@ def test_docker_understands_the_compose_file(tmp_path: Path) -> None:
     if not shutil.which("docker") or subprocess.run([*command, "version"], capture_output=True, check=False).returncode:
         pytest.skip("needs docker compose")
     (tmp_path / "deploy").mkdir()
-    for name in ("compose.yaml", "Caddyfile"):
+    for name in ("compose.yaml", "Caddyfile", "seccomp.json"):
         shutil.copy(DEPLOY / name, tmp_path / "deploy")
     (tmp_path / "deploy" / ".env").write_text("KILIT_HOST=kilit.example.com\nPOSTGRES_PASSWORD=secret\n")
 
