@@ -80,8 +80,9 @@ class KeyForm(forms.Form):
 
 def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, site: Site, *, key: str = "") -> HttpResponse:
     """Show the script; it contains a key only right after that was issued on this page."""
+    base_url = request.build_absolute_uri("/").rstrip("/")
     script = render_script(
-        base_url=request.build_absolute_uri("/").rstrip("/"),
+        base_url=base_url,
         site_id=site.public_id,
         api_key=key or KEY_PLACEHOLDER,
         time_zone=site.time_zone,
@@ -94,6 +95,7 @@ def ads_script_page(model_admin: ModelAdmin, request: HttpRequest, site: Site, *
         title=_("Ads Script of %(site)s") % {"site": site},
         script=script,
         has_key=bool(key),
+        unreachable_url="" if request.is_secure() else base_url,
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
         keys=[(key, format_scopes(key)) for key in site.keys().all()],
         presets=PRESETS,

@@ -77,3 +77,12 @@ def test_looking_at_the_script_makes_no_user(make_person, site) -> None:
     make_person(sites={site: "viewer"}).get(f"{LIST}{site.pk}/ads-script/")
 
     assert not User.objects.filter(username__startswith="site-").exists()
+
+
+def test_the_page_says_that_google_cannot_reach_an_address_without_https(admin, site) -> None:
+    address = f"{LIST}{site.pk}/ads-script/"
+
+    local, public = admin.get(address), admin.get(address, secure=True)
+
+    assert "Google cannot reach http://testserver." in local.text
+    assert "Google cannot reach" not in public.text
