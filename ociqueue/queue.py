@@ -242,6 +242,7 @@ QUEUE = SiteQueue(
         FreeText(ImportJob, ("file_name", "error")),
         FreeText(ImportLine, ("cells", "text", "faults", "reason")),
     ],
+    kept_names=Conversion.HASHES,  # erased by their own verb (operating/erasure.py)
     # A replaced row is pruned after its replacement, an adjusted row after its adjustments.
     keeping=lambda: sweeps.finished(Conversion.objects.filter(replacement=None, adjustments=None)),
     encrypted={Credentials: ("encrypted",), ImportChunk: ("content",)},

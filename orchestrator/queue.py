@@ -64,6 +64,7 @@ QUEUE = CuttingQueue(
         ),
     ],
     free_text=[FreeText(Customer, ("address", "tax_office"))],
+    kept_names=("customer_phone", "customer_snapshot_name"),  # an order is kept, with whom it is for
     keeping=Keeping.FOREVER,
     badly=(JobState.FAILED,),
     alarming_share=metrics.ALARMING_SHARE,

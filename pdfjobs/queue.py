@@ -54,6 +54,7 @@ QUEUE = Queue(
         ),
     ],
     free_text=(),
+    kept_names=("recipient",),  # a document is kept, with whom it is for
     keeping=Keeping.FOREVER,  # without their files
     well=(PdfStatus.SUCCEEDED,),
     paused_title=_("PDF queue paused by %(person)s"),

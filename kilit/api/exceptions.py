@@ -6,6 +6,7 @@ from rest_framework.views import exception_handler
 from kilit.api.errors import CODES, RETRY_LATER, error_body, outage_body
 from kilit.api.input_model import InvalidInput
 from kilit.lock.guard import MoveRefused
+from kilit.lock.inserts import KeyTaken
 from kilit.lock.outages import DATABASE_DOWN
 
 
@@ -13,6 +14,9 @@ def exception_response(error: Exception, context: dict[str, object]) -> Response
     if isinstance(error, MoveRefused):
         details = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
         return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
+    if isinstance(error, KeyTaken):
+        body = error_body("KEY_TAKEN", str(error), id=str(error.row.pk), differs=error.differing)
+        return Response(body, status=409)
     if isinstance(error, DATABASE_DOWN):
         return Response(outage_body(error), status=503, headers=RETRY_LATER)
     if isinstance(error, InvalidInput):

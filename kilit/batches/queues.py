@@ -71,6 +71,7 @@ class Queue:
 
     # What is asked of every queue (kilit.problems.checks): an empty tuple says that there is nothing.
     free_text: Sequence[FreeText] | None = None  # where people or other systems may have named a person
+    kept_names: Collection[str] = ()  # columns that name a person and stay: the job itself is for that person
     keeping: Keeping | Finished | None = None  # or the rows that may be pruned
     encrypted: Mapping[type[Model], tuple[str, ...]] = field(default_factory=dict)  # columns
 

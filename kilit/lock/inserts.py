@@ -4,6 +4,7 @@ The statement is compiled once and has its audit context inside: a caller waits 
 """
 
 import re
+from collections.abc import Collection
 from functools import cache
 from typing import Any, TypeVar
 
@@ -13,6 +14,16 @@ from django.db.models.expressions import DatabaseDefault
 from kilit.lock.audit import SET_CONTEXT, context_values
 
 Row = TypeVar("Row", bound=models.Model)
+
+
+class KeyTaken(Exception):
+    """Another row has the key with other data: nothing was stored."""
+
+    def __init__(self, row: models.Model, differing: Collection[str]) -> None:
+        self.row, self.differing = row, list(differing)
+        super().__init__(f"{row} has this key, with another {', '.join(differing)}. Nothing was stored.")
+
+
 Fields = tuple["models.Field[Any, Any]", ...]
 
 INSERT = """
@@ -23,10 +34,12 @@ INSERT = """
 LENGTHS = re.compile(r"\([\d,]*\)")
 
 
-def insert_or_find(new: Row, existing: "models.QuerySet[Row]") -> tuple[Row, bool]:
+def insert_or_find(new: Row, existing: "models.QuerySet[Row]", *, same: Collection[str] = ()) -> tuple[Row, bool]:
     """Return the new row, or the row of `existing` that has its key; and whether it is new.
 
-    DoesNotExist says that the other row has freed the key meanwhile: try again.
+    KeyTaken says that the other row differs in a column of `same`: name what the key does not hold itself, or a caller
+    who sends other data under a key takes it for stored. DoesNotExist says that the other row has freed the key
+    meanwhile: try again.
     """
     using = existing.db
     connection = connections[using]
@@ -37,7 +50,10 @@ def insert_or_find(new: Row, existing: "models.QuerySet[Row]") -> tuple[Row, boo
         cursor.execute(_insert(using, fields), [*context_values(verb=""), *params])
         row = cursor.fetchone()
     if row is None:
-        return existing.get(), False
+        found = existing.get()
+        if differing := [name for name in same if getattr(found, name) != getattr(new, name)]:
+            raise KeyTaken(found, differing)
+        return found, False
     for field, value in zip(_with_database_defaults(fields), row, strict=True):
         setattr(new, field.attname, value)
     new._state.adding, new._state.db = False, using

@@ -12,11 +12,11 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext_noop
 
 from kilit.database.sql import read_row
 from kilit.lock.audit import set_audit_context
-from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 from kilit.lock.identity import first_at
 from kilit.lock.triggers import SHORTEST_RETENTION
 from kilit.sentences import sentence
@@ -25,7 +25,7 @@ BATCH = 2_000
 TOO_OLD = sentence("TOO_OLD", gettext_noop("finished more than %(days)s days ago"))
 SWEEP_SECONDS = 60.0  # then the sweep stops, and the next one continues
 
-Rows = LifecycleQuerySet[Any]
+Rows = QuerySet[Any]  # with a time `updated_at`
 Finished = Callable[[], Iterable[Rows]]  # querysets that each follow one index in the order of ids
 
 prunables: dict[str, Finished] = {}  # by queue; apps add theirs
@@ -79,7 +79,7 @@ def _batches(rows: Rows, cutoff: datetime) -> Iterator[int]:
         ahead = _old(rows, cutoff).filter(pk__gt=ids[-1])
 
 
-def _delete(model: type[LifecycleModel], ids: list[UUID], cutoff: datetime) -> int:
+def _delete(model: type[Model], ids: list[UUID], cutoff: datetime) -> int:
     set_audit_context(verb="", using="default")
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('kilit.prune_before', %s, true)", [cutoff.isoformat()])

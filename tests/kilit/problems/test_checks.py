@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kilit.batches.queues import queues
+from kilit.lock.free_text import FreeText
 from kilit.problems import checks
+from pdfjobs.models import PdfJob
 
 
 def test_every_queue_answers_what_is_easily_forgotten() -> None:
@@ -20,3 +22,12 @@ def test_a_queue_that_answers_nothing_is_is_asked_both(monkeypatch: pytest.Monke
 
     assert [message.id for message in messages] == ["kilit.E012", "kilit.E013"]
     assert all(name in message.msg and message.hint for message in messages)
+
+
+def test_a_column_that_names_a_person_is_erased_or_kept_on_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(queues, "pdf", replace(queues["pdf"], kept_names=()))
+    (error,) = checks.check_queues()
+    monkeypatch.setitem(queues, "pdf", replace(queues["pdf"], free_text=[FreeText(PdfJob, ("recipient",))]))
+
+    assert (error.id, "recipient" in error.msg) == ("kilit.E016", True)
+    assert checks.check_queues() == []

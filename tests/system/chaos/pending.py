@@ -6,6 +6,7 @@ from typing import Any
 
 from kilit.batches.models import BulkAction
 from kilit.lock.models import Event
+from kilit.lock.table import Kind, Lifecycle
 from kilit.workers.doorbells import doorbells
 from ociqueue.models.limits import STUCK_AFTER
 from orchestrator.planning.rules import current_rules
@@ -23,24 +24,33 @@ UPLOAD_WAITS = """
     ('its circuit', (SELECT max(next_probe_at) FROM ociqueue_circuit c
       WHERE c.site_id = t.site_id AND c.status = 'OPEN'))
 """
-# What rows wait for, and until when. The last of them decides.
-WAITS = {
+# What rows of a queue wait for besides, and until when. The last of all decides.
+OWN_WAITS = {
     "conversion": UPLOAD_WAITS,
     "adjustment": UPLOAD_WAITS,
-    "pdf": "('its claim', lease_until)",
-    "bulk_action": "('its claim', lease_until)",
-    "message": """
-    ('its claim', lease_until),
-    ('its retry', CASE WHEN status = 'RETRY' THEN next_try_at END),
-    ('its endpoint', (SELECT wait_until FROM outbox_endpoint p WHERE p.id = t.endpoint_id))
-""",
+    "message": "('its endpoint', (SELECT wait_until FROM outbox_endpoint p WHERE p.id = t.endpoint_id))",
     "cutting_job": """
-    ('its claim', lease_until),
     ('its next run', CASE WHEN claim_token IS NULL THEN next_run_at END),
     ('its limit', CASE status WHEN 'OPTI_RUNNING' THEN opti_started_at + %(solution)s
       WHEN 'XML_READY' THEN coalesce(handed_at, xml_ready_at) + %(saw)s END)
 """,
 }
+
+
+def waits_of(table: Lifecycle, model: Any) -> str:
+    """Return what rows wait for: a lease, the next attempt, and what is the queue's own."""
+    columns = {field.name for field in model._meta.fields}
+    waiting = ", ".join(f"'{state}'" for state in table.of_kind(Kind.WAITING))
+    waits = {
+        "lease_until": "('its claim', lease_until)",
+        "next_try_at": f"('its retry', CASE WHEN status IN ({waiting}) THEN next_try_at END)",
+    }
+    return ", ".join(
+        [*(sql for name, sql in waits.items() if name in columns), *filter(None, [OWN_WAITS.get(table.queue)])]
+    )
+
+
+WAITS = {table.queue: waits for table, model, *_ in QUEUES if (waits := waits_of(table, model))}
 LEFT = """
     SELECT DISTINCT ON (t.id) t.id, t.status, what, extract(epoch FROM until - statement_timestamp())
     FROM {table} t, LATERAL (VALUES {waits}) AS waits(what, until)
