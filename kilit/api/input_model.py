@@ -51,6 +51,7 @@ TEXTS = {
     "bool_parsing": gettext_noop("Expected true or false."),
     "bool_type": gettext_noop("Expected true or false."),
     "dict_type": gettext_noop("Expected an object."),
+    "expected": gettext_noop("Expected {what}."),
     "finite_number": gettext_noop("Expected a finite number."),
     "float_parsing": gettext_noop("Expected a number."),
     "float_type": gettext_noop("Expected a number."),
@@ -120,7 +121,7 @@ class LenientInput(InputModel):
 
 def _only_digits(value: object) -> object:
     if isinstance(value, str) and read_digits(value.removeprefix("-")) is None:
-        raise invalid("Expected a whole number.")
+        raise invalid(gettext("Expected a whole number."))
     return value
 
 
@@ -136,8 +137,9 @@ class Expected:
     text: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        what: dict[str, str | int | float] = {"what": self.text}
         return core_schema.custom_error_schema(
-            handler(source), "invalid", custom_error_message=f"Expected {self.text}."
+            handler(source), "expected", custom_error_message="{what}", custom_error_context=what
         )
 
 
@@ -241,7 +243,9 @@ def _text(detail: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> 
         listed.add(owner)
         known = gettext("Known fields: %(names)s.") % {"names": ", ".join(_fields(owner))}
         return f"{gettext('Unknown field.')} {known}"
-    if kind == "missing" or (detail["input"] is None and kind != "invalid" and _is_required(model, path)):
+    if kind == "missing" or (
+        detail["input"] is None and kind not in ("invalid", "expected") and _is_required(model, path)
+    ):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
         required = gettext("This field is required.")

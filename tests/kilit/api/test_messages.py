@@ -8,7 +8,7 @@ import pytest
 from django.db.models import TextChoices
 from pydantic import AfterValidator, Field, Strict
 
-from kilit.api.input_model import TEXTS, Expected, InputModel, InvalidInput, invalid, line
+from kilit.api.input_model import TEXTS, Expected, InputModel, InvalidInput, invalid, line, text
 from kilit.api.json_reader import parse_json
 
 LAX = Strict(strict=False)
@@ -51,6 +51,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "bool_parsing": (Annotated[bool, LAX], "x", "Expected true or false."),
     "bool_type": (bool, "true", "Expected true or false."),
     "dict_type": (dict[str, int], [], "Expected an object."),
+    "expected": (Annotated[int, Expected("seven")], "x", "Expected seven."),
     "finite_number": (Annotated[int, LAX], Decimal("Infinity"), "Expected a finite number."),
     "float_parsing": (Annotated[float, LAX], "x", "Expected a number."),
     "float_type": (float, "1", "Expected a number."),
@@ -73,6 +74,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
     "string_too_short": (Annotated[str, line(3)], "  ", "This may not be empty."),
     "string_type": (str, 5, "Expected a string."),
     "string_unicode": (Annotated[str, line(9)], "\ud800", "Control characters and broken Unicode are not allowed."),
+    "text_too_short": (Annotated[str, text(9, least=3)], "ab", "Expected at least 3 characters."),
     "too_long": (Annotated[list[int], Field(max_length=1)], [1, 2], "Expected at most 1, got 2."),
     "too_short": (Annotated[list[int], Field(min_length=1)], [], "Expected at least 1, got 0."),
     "tuple_type": (tuple[int, ...], 5, "Expected a list."),
