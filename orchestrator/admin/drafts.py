@@ -55,7 +55,7 @@ def _job_link(job: Job) -> object:
 class OrderCheck:
     def __init__(self, content: Mapping[str, object], rules: Rules | None, draft: OrderDraft | None) -> None:
         self.typed, self.cells = TypedOrder(content), draft.cells if draft else {}
-        self.has_finished_sizes = bool(draft) and draft.layout == "opencutlist"
+        self.has_finished_sizes = draft is not None and draft.layout == "opencutlist"
         self.faults: list[DraftFault] = []
         self.beyond, self.order = 0, None
         self.estimate: dict[str, object] | None = None

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from django_stubs_ext import StrOrPromise
 
 from kilit.csv.numbers import read_number
-from orchestrator.planning.rules_in_words import GRAINS
+from orchestrator.planning.rules_in_words import GRAINS, SIZES
 from orchestrator.states import Mode
 
 YES = "1"
@@ -68,10 +68,6 @@ LABEL_CODES = [
     ("number", gettext_lazy("the numbers of job, part and piece")),
     ("page", gettext_lazy("a page for phones: cut, edged, drilled, packed")),
 ]
-SIZES = [
-    ("cut", gettext_lazy("cut sizes, without edge bands")),
-    ("finished", gettext_lazy("finished sizes, with edge bands")),
-]
 NO_YES = [("", gettext_lazy("no")), (YES, gettext_lazy("yes"))]
 ORDERS_GRAINS = range(4)
 GRAIN_CHOICES = [("", gettext_lazy("refused")), *((str(number), name) for number, name in enumerate(GRAINS))]
@@ -88,7 +84,7 @@ SECTIONS = (
         (
             RuleCell("optiModeDefault", gettext_lazy("Mode, if an order names none"), choices=Mode.choices),
             RuleCell("cutBy", gettext_lazy("Cut by"), choices=SAWS),
-            RuleCell("sizesAre", gettext_lazy("Sizes in orders are"), choices=SIZES),
+            RuleCell("sizesAre", gettext_lazy("Sizes in orders are"), choices=[*SIZES.items()]),
             RuleCell("labelCode", gettext_lazy("QR code on labels"), choices=LABEL_CODES),
             RuleCell("cutting.kerfMm", gettext_lazy("Width of a cut, mm"), is_number=True, hint="4"),
             RuleCell("cutting.stages", gettext_lazy("Stages of cutting, 2 or 3"), is_number=True, hint="3"),

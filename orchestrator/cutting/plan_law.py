@@ -19,9 +19,9 @@ from orchestrator.optiplanning.solution import (
     CuttingPlan,
     Figures,
     Rectangle,
-    board_name,
     read_whole_plan,
 )
+from orchestrator.schemas.figures import board_name
 from orchestrator.schemas.orders import Order, Part, plain
 from orchestrator.schemas.rules import Rules
 

@@ -65,8 +65,8 @@ def _cuts(problem: CuttingProblem, board: Board) -> int:
 
 def _pattern(problem: CuttingProblem, board: Board) -> str:
     pattern = pattern_of(problem, board)
-    board = {name: getattr(pattern, name) for name in ("boards", "material", "color", "thickness")}
-    head = _attributes(**board, length=_size(pattern.length), width=_size(pattern.width))
+    texts = {name: getattr(pattern, name) for name in ("boards", "material", "color", "thickness")}
+    head = _attributes(**texts, length=_size(pattern.length), width=_size(pattern.width))
     parts = [f"      <Part {_attributes(name=part.name, **_sizes(part))}/>" for part in pattern.parts]
     drops = [f"      <Drop {_attributes(**_sizes(drop))}/>" for drop in pattern.drops]
     return "\n".join([f"    <Pattern {head}>", *parts, *drops, "    </Pattern>"])

@@ -11,8 +11,7 @@ from itertools import starmap
 
 from orchestrator import sentences
 from orchestrator.errors import Code, JobError
-from orchestrator.optiplanning.solution import board_name
-from orchestrator.schemas.figures import Amounts, JobFigures, MissingAmount
+from orchestrator.schemas.figures import Amounts, JobFigures, MissingAmount, board_name
 from orchestrator.schemas.orders import plain
 
 logger = logging.getLogger(__name__)

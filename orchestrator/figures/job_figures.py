@@ -16,7 +16,6 @@ from pydantic import TypeAdapter
 
 from orchestrator.figures.amounts_law import lawful
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import board_name
 from orchestrator.orders.order import order_from
 from orchestrator.planning.plan import banded_sides
 from orchestrator.planning.rules import valid_rules
@@ -31,6 +30,7 @@ from orchestrator.schemas.figures import (
     MaterialArea,
     MissingAmount,
     Unit,
+    board_name,
 )
 from orchestrator.schemas.orders import Order, plain
 from orchestrator.schemas.rules import Prices, Rules

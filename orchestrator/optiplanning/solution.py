@@ -25,6 +25,7 @@ from django.db.models.functions import Length
 
 from orchestrator import sentences
 from orchestrator.models import Job, SolutionFile
+from orchestrator.schemas.figures import board_name
 from orchestrator.schemas.orders import plain
 
 DEEPEST = 200  # every open element takes memory; a solution has only a few levels
@@ -120,11 +121,6 @@ def part_name(part: Rectangle) -> str:
     """Return the id that a part has in its order."""
     match = NAME.fullmatch(part.name)
     return match[1] if match else part.name or "?"
-
-
-def board_name(material: str, thickness: str) -> str:
-    """Return what boards are priced by; a file of OptiPlanning has no thickness."""
-    return f"{material} {thickness} mm" if thickness else material
 
 
 @dataclass
@@ -224,8 +220,8 @@ class SolutionHandler(ContentHandler):
         if len(patterns) >= self.most_patterns or self.pieces >= self.most_pieces:
             self.is_cut_short = True
             return None
-        texts = {name: attrs.get(name, "")[:LONGEST_TEXT] for name in ("material", "color", "thickness")}
-        patterns.append(CutPattern(length, width, number, **texts))
+        material, color, thickness = (attrs.get(name, "")[:LONGEST_TEXT] for name in ("material", "color", "thickness"))
+        patterns.append(CutPattern(length, width, number, material, color, thickness))
         return patterns[-1]
 
     def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:

@@ -11,6 +11,11 @@ Unit = Literal["m²", "m", "pcs", "min"]
 Basis = Literal["solution", "estimate", "plan"]
 
 
+def board_name(material: str, thickness: str) -> str:
+    """Return what boards are priced by; a file of OptiPlanning has no thickness."""
+    return f"{material} {thickness} mm" if thickness else material
+
+
 @dataclass(frozen=True)
 class MaterialArea:
     """The parts of one material and thickness."""

@@ -42,14 +42,14 @@ class SawCut(Variables):
     end: Coordinate = Field(description="where its line ends")
 
 
-class TakenOffcut(Variables):
+class StockOffcut(Variables):
     code: Annotated[str, Text(20)] = Field(description="as on its label")
     place: Annotated[str, Text(40)] = Field("", description="where it is")
 
 
 class BoardPlan(Variables):
     material: Annotated[str, Text(200)] = Field("", description="the board: material, colour, thickness")
-    taken: Annotated[list[TakenOffcut], Rows(MOST_TAKEN, least=0)] = Field(
+    taken: Annotated[list[StockOffcut], Rows(MOST_TAKEN, least=0)] = Field(
         [], description="offcuts of the store that are cut in place of whole boards"
     )
     length: Side = Field(description="of the board, in millimetres")
