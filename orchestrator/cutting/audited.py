@@ -35,6 +35,7 @@ def _faults(job: Job) -> Iterator[str]:
             if sum(pattern.boards for pattern in plan.patterns) != (job.planning or {}).get("boards"):
                 yield sentences.PLAN_HAS_AREA
     figures = STORED.validate_python(job.figures) if job.figures else None
-    if figures and figures.amounts:
+    is_cut_in_part = 0 < job.boards_cut < (job.planning or {}).get("boards", 0)  # and charged by a share
+    if figures and figures.amounts and not is_cut_in_part:
         wrong = faults(figures, figures.amounts, boards_charged(job.solution or {}))
         yield from (sentences.AMOUNTS_DIFFER % {"what": fault} for fault in wrong)

@@ -13,6 +13,7 @@ from config.papers.content import PaperRequest, paper_request
 from kilit.audit.run import audit
 from orchestrator.models import Customer, Job
 from orchestrator.workflow.by_hand import cut_by_hand
+from orchestrator.workflow.half_cut import cancel_rest
 from tests.support import second_amounts
 from tests.support.cutting_jobs import GOVDE
 from tests.support.cutting_rules import COMPANY, PRICES
@@ -114,6 +115,22 @@ def test_offcuts_in_stock_do_not_change_the_price(make_api) -> None:
     )
     # What is cut is less than what is charged, and both are said.
     assert Decimal(thrifty["boards_m2"]) < Decimal(thrifty["charged"]["boards_m2"]) == Decimal(plain["boards_m2"])
+    assert audit(full=True).breaches == []
+
+
+def test_a_job_that_is_cut_in_part_is_charged_its_share_of_the_plan_without_the_store(make_api) -> None:
+    api = make_api()
+    offcut(1500, 1000)
+    job = planned()
+    whole, boards = by_api(api, job), job.planning["boards"]
+    cut_by_hand(job.pk, by="Mehmet", boards=1)
+
+    part = by_api(api, cancel_rest(job.pk))
+
+    assert part["charged"]["cuts"] == int(Decimal(whole["charged"]["cuts"]) / boards + Decimal("0.5"))
+    lines = {line["kind"]: line["quantity"] for line in part["amounts"]["lines"]}
+    assert lines["cuts"] == str(part["charged"]["cuts"])
+    assert lines["machine"] == part["charged"]["machine_minutes"]
     assert audit(full=True).breaches == []
 
 
