@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 
 from orchestrator import sentences
 from orchestrator.cutting.plan_law import differences
@@ -10,7 +11,7 @@ from orchestrator.figures.job_figures import STORED, boards_charged
 from orchestrator.models import Job
 from orchestrator.optiplanning.solution import whole_plan_of
 from orchestrator.orders.order import order_from
-from orchestrator.states import Mode
+from orchestrator.states import JobState, Mode
 
 SECONDS = 5.0
 
@@ -34,8 +35,13 @@ def _faults(job: Job) -> Iterator[str]:
             yield from differences(order_from(job.payload), plan)
             if sum(pattern.boards for pattern in plan.patterns) != (job.planning or {}).get("boards"):
                 yield sentences.PLAN_HAS_AREA
+    boards = (job.planning or {}).get("boards") or 1
+    if job.by_hand and job.status == JobState.DONE and not job.is_cut_in_part and job.boards_cut != boards:
+        yield sentences.PLAN_HAS_AREA
     figures = STORED.validate_python(job.figures) if job.figures else None
-    is_cut_in_part = 0 < job.boards_cut < (job.planning or {}).get("boards", 0)  # and charged by a share
-    if figures and figures.amounts and not is_cut_in_part:
-        wrong = faults(figures, figures.amounts, boards_charged(job.solution or {}))
+    if figures and figures.amounts:
+        areas = boards_charged(job.solution or {})
+        if job.is_cut_in_part:
+            areas = {name: str(Decimal(area) * job.boards_cut / boards) for name, area in areas.items()}
+        wrong = faults(figures, figures.amounts, areas)
         yield from (sentences.AMOUNTS_DIFFER % {"what": fault} for fault in wrong)

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from kilit.lock.audit import current_context
+from kilit.lock.text import storable
 from orchestrator import sentences
 from orchestrator.cutting.stock import boards_and_offcuts
 from orchestrator.figures.job_figures import STORED, figures_of
@@ -35,7 +36,7 @@ def cancel_rest(pk: UUID) -> Job:
             raise why_not_cut(find(pk), "cancel_rest")
         boards, figures = boards_of(job), figures_of(job)
         counts = {"cut": job.boards_cut, "boards": boards, "reason": current_context().reason}
-        changes: dict[str, Any] = {"error_message": sentences.CUT_IN_PART % counts}
+        changes: dict[str, Any] = {"error_message": storable(sentences.CUT_IN_PART % counts, 1000)}
         if figures:
             part = figures_of_share(figures, rules, cut=min(job.boards_cut, boards), boards=boards)
             changes["figures"] = STORED.dump_python(part, mode="json")

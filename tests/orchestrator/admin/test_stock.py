@@ -2,9 +2,10 @@
 
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.test import Client
 
 from kilit.lock.identity import uuid7
@@ -200,6 +201,19 @@ def test_offcuts_are_found_by_state_material_and_code(operator) -> None:
     assert listed(status="AVAILABLE") == {beyaz.code, green.code}
     assert listed(status="AVAILABLE", material="MAT-01", q="Beyaz") == {beyaz.code}
     assert listed(q=kind.items.first().code) == set(), "a board is no offcut"
+
+
+def test_no_two_items_have_one_code_and_none_changes(sql) -> None:
+    first, second = (
+        StockItem(**MATERIAL, length_mm=900, width_mm=400, id=UUID(int=n << 64 | 0xD62712)) for n in (1, 2)
+    )
+    for item in (first, second):
+        item.save()
+        item.refresh_from_db()
+
+    assert (first.code, second.code) == ("D62712", "D62712-2")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        sql("UPDATE orchestrator_stockitem SET code = 'X'")
 
 
 @pytest.mark.usefixtures("shop")

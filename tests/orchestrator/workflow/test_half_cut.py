@@ -5,20 +5,22 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 from kilit.audit.run import audit
 from kilit.lock.audit import acting_as
 from kilit.lock.models import Event
+from kilit.sentences import translated
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job, StockItem
 from orchestrator.optiplanning.solution import CutPattern
 from orchestrator.workflow import half_cut, stock
 from orchestrator.workflow.by_hand import cut_by_hand
 from orchestrator.workflow.half_cut import first_boards
-from tests.orchestrator.workflow.test_stock import verbs
 from tests.support.api import Api
 from tests.support.cutting_jobs import error, make_job, page_of
 from tests.support.cutting_runs import work_until
+from tests.support.guarded_columns import write_unguarded
 from tests.support.stock import HALF, RULES, in_state, kind_of_board, offcut, ordered, plan_quickly, stock_adds_up
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("customer", "shop")]
@@ -40,6 +42,10 @@ def half_cut_job(boards: int, *, cut: int, **changes: Any) -> Job:
     return Job.objects.get(pk=job.pk)
 
 
+def verbs(job: Job) -> list[str]:
+    return [event.details["verb"] for event in Event.objects.of(job) if "verb" in event.details]
+
+
 def test_the_rest_is_given_back_and_what_was_cut_is_booked_and_charged_by_its_share(api) -> None:
     kind = kind_of_board(6)
     job = half_cut_job(5, cut=2)
@@ -59,6 +65,20 @@ def test_the_rest_is_given_back_and_what_was_cut_is_booked_and_charged_by_its_sh
     assert abs(sums[1] / sums[0] - Decimal("0.4")) < Decimal("0.002")
     assert verbs(job)[-1] == "cancel_rest"
     assert (stock_adds_up(), audit(full=True).breaches) == ([], [])
+    with translation.override("tr"):
+        turkish = translated(Job.objects.get(pk=job.pk).error_message)
+    assert turkish == "5 plakanın 2 tanesi kesildi, kalanı iptal edildi: The customer called."
+
+
+def test_boards_that_were_counted_otherwise_than_planned_are_found_by_the_audit() -> None:
+    kind_of_board(2)
+    job = half_cut_job(2, cut=2)
+    assert audit(full=True).breaches == []
+
+    write_unguarded(Job.objects.filter(pk=job.pk), boards_cut=1)
+
+    (breach,) = audit(full=True).breaches
+    assert job.order_id in breach["details"]
 
 
 def test_boards_that_came_late_and_offcuts_are_booked_as_far_as_they_were_cut(api) -> None:
@@ -72,7 +92,7 @@ def test_boards_that_came_late_and_offcuts_are_booked_as_far_as_they_were_cut(ap
 
     assert StockItem.objects.filter(job=job, status="USED").count() == 3
     assert not StockItem.objects.filter(status="RESERVED").exists()
-    assert stock_adds_up() == []
+    assert (stock_adds_up(), audit(full=True).breaches) == ([], [])
 
 
 def test_a_plan_that_is_too_large_to_be_read_books_as_many_boards_as_were_cut(api, monkeypatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -27,7 +27,6 @@ from tests.support.cutting_runs import due_again, work_until
 from tests.support.plans import run_sql
 from tests.support.stock import (
     HALF,
-    MATERIAL,
     RULES,
     SMALL,
     in_state,
@@ -322,19 +321,6 @@ def test_the_database_keeps_what_is_in_the_store(sql, statement: str) -> None:
 
     with pytest.raises(IntegrityError), transaction.atomic():
         sql(statement)
-
-
-def test_no_two_items_have_one_code_and_none_changes(sql) -> None:
-    first, second = (
-        StockItem(**MATERIAL, length_mm=900, width_mm=400, id=UUID(int=n << 64 | 0xD62712)) for n in (1, 2)
-    )
-    for item in (first, second):
-        item.save()
-        item.refresh_from_db()
-
-    assert (first.code, second.code) == ("D62712", "D62712-2")
-    with pytest.raises(IntegrityError), transaction.atomic():
-        sql("UPDATE orchestrator_stockitem SET code = 'X'")
 
 
 def undo(_rng: random.Random) -> None:
