@@ -4,9 +4,7 @@ One that is deleted meanwhile is still sent completely.
 """
 
 import hashlib
-import os
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -17,7 +15,6 @@ from pdfjobs.documents.definition import Document
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 
-CHUNK = 64 * 1024
 ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 NOT_IN_NAMES = re.compile(r"[^-\w.]+")
 
@@ -47,7 +44,8 @@ def file_response(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> 
     headers |= {"Content-Length": str(len(span)), "Content-Type": "application/pdf"}
     if request.method == "HEAD":
         return headers_only(job, status=200, headers=headers)
-    return StreamingHttpResponse(FilePart(job, span), status=206 if part else 200, headers=headers)
+    content = read_as_stored(job)[span.start : span.stop]
+    return StreamingHttpResponse([content], status=206 if part else 200, headers=headers)
 
 
 def file_name(job: PdfJob) -> str:
@@ -82,34 +80,11 @@ def requested_range(request: HttpRequest, etag: str, size: int) -> range | None:
     return range(int(first), min(size, int(last) + 1) if last else size)
 
 
-class FilePart:
-    """Part of a file. It is read before the response starts: a missing or changed file can still be reported."""
-
-    def __init__(self, job: PdfJob, wanted: range) -> None:
-        self.file: Any = artifacts.open_file(job.artifact_key)
-        if not self._is_as_stored(job):
-            self.close()
-            raise ArtifactChangedError
-        self.wanted = wanted
-
-    def _is_as_stored(self, job: PdfJob) -> bool:
-        """Compare the open file with the row: its name may be gone by now, or belong to another file."""
-        self.file.seek(0, os.SEEK_END)
-        if self.file.tell() != job.artifact_size:
-            return False
-        self.file.seek(0)
-        digest = hashlib.sha256()
-        while piece := self.file.read(CHUNK):
-            digest.update(piece)
-        return digest.hexdigest() == job.artifact_digest
-
-    def __iter__(self) -> Iterator[bytes]:
-        self.file.seek(self.wanted.start)
-        left = len(self.wanted)
-        while left and (piece := self.file.read(min(CHUNK, left))):
-            left -= len(piece)
-            yield piece
-
-    def close(self) -> None:
-        """Called by Django when the response ends."""
-        self.file.close()
+def read_as_stored(job: PdfJob) -> bytes:
+    """Read the file before the response starts: a missing or changed one can still be reported."""
+    file: Any = artifacts.open_file(job.artifact_key)
+    with file:
+        content: bytes = file.read() if file.size == job.artifact_size else b""
+    if hashlib.sha256(content).hexdigest() != job.artifact_digest:
+        raise ArtifactChangedError
+    return content

@@ -11,13 +11,11 @@ from functools import cache
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import UUIDField
-from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
 
 from kilit.api.input_model import InvalidInput
 from kilit.lock.audit import acting_as
-from kilit.lock.fast_sql import CompiledValues, parameter
+from kilit.lock.fast_sql import CompiledValues
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
 from kilit.trace import job_trace
@@ -67,7 +65,7 @@ def run_due_jobs() -> None:
             if not has_rung and _others().run():
                 doorbells.ring_now(BELL)
                 has_rung = True  # later jobs ring when they are created
-            with job_trace(trace_of(job), "pdf job"):
+            with job_trace(Event.objects.trace_of(job), "pdf job"):
                 may_continue = process(job)
             if not may_continue:
                 return  # without a ring: what could not be stored is not retried at once
@@ -90,22 +88,11 @@ def claim() -> PdfJob | None:
     return job
 
 
-def trace_of(job: PdfJob) -> str:
-    ((traceparent,),) = _trace().run(job=job.pk) or [("",)]
-    return traceparent or ""
-
-
 # What each job asks, compiled once (kilit.lock.fast_sql).
 @cache
 def _others() -> CompiledValues:
     # By the order of its index; for EXISTS the planner may read the table, and dead rows at its beginning.
     return CompiledValues(PdfJob.objects.claimable().order_by("queued_at", "id").values_list("pk")[:1])
-
-
-@cache
-def _trace() -> CompiledValues:
-    events = Event.objects.filter(queue=PDF_JOBS.queue, object_id=parameter("job", UUIDField())).order_by("id")
-    return CompiledValues(events.values_list(KeyTextTransform("traceparent", "details"))[:1])
 
 
 def process(job: PdfJob) -> bool:
