@@ -63,5 +63,5 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
 
 def check_bucket(databases: Sequence[str] | None = None, **_: object) -> list[CheckMessage]:
     """Another installation may own the folder in the bucket. Connects, so it only runs with `check --database`."""
-    reason = databases and settings.PDF_S3_BUCKET and artifacts.reason_unavailable()
+    reason = artifacts.reason_unavailable() if databases and settings.PDF_S3_BUCKET else ""
     return [Error(reason, hint="docs/pdf-operators.md says more under Files.", id="kilit.E015")] if reason else []
