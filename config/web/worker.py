@@ -12,6 +12,8 @@ class LastCallWorker(ThreadWorker):
     Where no other process holds the socket, as in a container, that would be a request that fails.
     """
 
+    wsgi: Callable[..., object]
+
     def load_wsgi(self) -> None:
         super().load_wsgi()
         application = self.wsgi
