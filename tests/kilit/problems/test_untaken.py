@@ -39,7 +39,9 @@ def api_site() -> Site:
 
 def bulk_action() -> None:
     asker = User.objects.create(username="asker")
-    BulkAction.objects.create(queue="conversion", action="retry", filters={"status": "FAILED"}, reason="fixed", asked_by=asker)
+    BulkAction.objects.create(
+        queue="conversion", action="retry", filters={"status": "FAILED"}, reason="fixed", asked_by=asker
+    )
 
 
 def csv_import() -> None:
