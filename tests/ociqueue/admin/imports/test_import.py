@@ -115,7 +115,7 @@ def test_what_a_file_says_is_text_on_the_page(operator, site) -> None:
     line = upload(operator, site, f"{HEADER}Satış,first,{TIME},1,<B>\n").content.decode()
     header = upload(operator, site, f"{HEADER.strip()},<img src=x onerror=run()>\n").content.decode()
 
-    assert "&#x27;&lt;B&gt;&#x27; is not an ISO 4217 currency" in line
+    assert "“&lt;B&gt;” is not an ISO 4217 currency" in line
     assert "&lt;img src=x onerror=run()&gt;" in header
     assert "<B>" not in line
     assert "<img src=x" not in header
