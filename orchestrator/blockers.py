@@ -14,8 +14,9 @@ from django.utils.translation import ngettext
 from kilit.lock.models import Event
 from kilit.problems import blockers
 from kilit.problems.blockers import Blocker
+from kilit.problems.kinds import ProblemKind
 from kilit.problems.links import list_path, row_path, workers_path
-from kilit.problems.registry import number
+from kilit.problems.registry import Place, Problem, Severity, number
 from kilit.sentences import translated
 from kilit.spans import ago, moment
 from kilit.workers.models import Heartbeat, LifeQuerySet, Runner
@@ -170,6 +171,22 @@ def hindered_machines() -> dict[str, str]:
         if own := other_rules():
             reasons[socket.gethostname()] = own
     return reasons
+
+
+def other_rules_somewhere(_reader: object) -> Iterator[Problem]:
+    """Return a problem for each machine that takes no jobs because of its rules."""
+    for machine, reason in hindered_machines().items():
+        yield Problem(
+            part=JOBS.queue,
+            kind=ProblemKind.OTHER_RULES,
+            name=machine,
+            severity=Severity.CRITICAL,
+            title=_("%(machine)s takes no cutting jobs") % {"machine": machine},
+            cause=translated(reason),
+            advice=_("Save the right rules on the page of the rules, and give every machine that file."),
+            where=[Place(machine)],
+            link=list_path(RulesVersion),
+        )
 
 
 def _other_rules() -> Iterator[Blocker]:

@@ -31,9 +31,8 @@ from kilit.problems.registry import (
     once,
     with_number,
 )
-from kilit.sentences import translated
 from kilit.shares import share
-from orchestrator.blockers import hindered_machines, hindered_runners, unattended
+from orchestrator.blockers import hindered_runners, other_rules_somewhere, unattended
 from orchestrator.cutting.low_stock import low_stock
 from orchestrator.due import late_orders, perhaps_late_jobs
 from orchestrator.errors import Code, WarningCode
@@ -321,21 +320,6 @@ def invalid_rules(_reader: object) -> Iterator[Problem]:
         title, link = _("The cutting rules are invalid"), list_path(RulesVersion)
         yield of_cutting(
             kind=ProblemKind.INVALID_RULES, severity=Severity.CRITICAL, title=title, cause=error, link=link
-        )
-
-
-def other_rules_somewhere(_reader: object) -> Iterator[Problem]:
-    """Return a line for each machine that takes no jobs because of its rules."""
-    for machine, reason in hindered_machines().items():
-        yield of_cutting(
-            kind=ProblemKind.OTHER_RULES,
-            name=machine,
-            severity=Severity.CRITICAL,
-            title=_("%(machine)s takes no cutting jobs") % {"machine": machine},
-            cause=translated(reason),
-            advice=_("Save the right rules on the page of the rules, and give every machine that file."),
-            where=[Place(machine)],
-            link=list_path(RulesVersion),
         )
 
 
