@@ -132,7 +132,7 @@ def number(value: int) -> str:
 def counted(rows: int, model: type[Model]) -> str:
     """Return how many rows there are, with their name: Turkish has no plural after a number."""
     opts = model._meta
-    # xgettext:no-python-format
+    # xgettext:no-python-format (its plural has another name)
     text = ngettext("%(number)s %(name)s", "%(number)s %(names)s", rows)
     words = text % {"number": number(rows), "name": opts.verbose_name, "names": opts.verbose_name_plural}
     return words.replace(" İ", " i")  # a Turkish name begins with the capital that capfirst would not make

@@ -173,13 +173,13 @@ class StockItemAdmin(StockAdmin, ReadOnlyAdmin):
     }
 
     def describe_result(self, row: StockItem) -> tuple[str, ...]:
-        return row.code, f"{row.words} mm", str(STOCK.labels[row.status])  # type: ignore[call-overload]
+        return row.code, f"{row.words} mm", str(STOCK.labels[row.status])
 
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         try:
             response: HttpResponse = super().add_view(request, *args, **options)
         except IntegrityError:
-            if not StockItem.objects.filter(pk=request.POST.get("new_id")).exists():
+            if not StockItem.objects.filter(pk=request.POST.get("new_id", "")).exists():
                 raise
             messages.info(request, _("This offcut is in stock already: the form was sent twice."))
             return HttpResponseRedirect(self.address("changelist"))

@@ -70,7 +70,7 @@ def _job_or_refusal(request: HttpRequest, link: JobLink, token: str, *fields: st
 @require_safe
 @opened_by(STATUS_LINK, "due_on", "updated_at", "status_link_prices")
 def status_page(_request: HttpRequest, job: Job) -> HttpResponse:
-    rules, words = valid_rules(), WORDS.get(JobState(job.status), PREPARING)
+    rules, words = valid_rules(), str(WORDS.get(JobState(job.status), PREPARING))
     if job.is_cut_in_part:
         words = _("A part of your order was cut; the rest was cancelled.")
     context = {
