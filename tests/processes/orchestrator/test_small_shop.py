@@ -19,7 +19,7 @@ import pytest
 
 from orchestrator.cutting import solving
 from orchestrator.planning.rules import SHIPPED
-from tests.processes.config.local.test_up import Installation
+from tests.support.local_installation import Installation
 from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = [
