@@ -57,7 +57,8 @@ def run(folder: Path, *arguments: str) -> None:
 
 
 def test_a_new_queue_is_short() -> None:
-    lines = {name: text.count("\n") for name, text in FILES.findall(GUIDE) if name.startswith("letters/")}
+    queue = GUIDE.partition("## Add a webhook kind")[0]
+    lines = {name: text.count("\n") for name, text in FILES.findall(queue) if name.startswith("letters/")}
     touched = re.findall(r"^\| `([\w/]*\.\w+)` \|", GUIDE.partition("**8. ")[2].partition("**9. ")[0], re.MULTILINE)
 
     assert 0 < len(lines) <= MOST_FILES
