@@ -258,7 +258,14 @@ def _text(detail: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> 
         return gettext("A field's name contains broken Unicode.")
     if kind == "string_too_short" and detail["ctx"]["min_length"] > 1:
         kind = "text_too_short"
-    return gettext(TEXTS[kind]).format(**detail.get("ctx", {})) if kind in TEXTS else str(detail["msg"])
+    return _translated(kind, detail.get("ctx", {})) if kind in TEXTS else str(detail["msg"])
+
+
+def _translated(kind: str, limits: Mapping[str, Any]) -> str:
+    """Return a sentence with its limits; what people type in forms is translated as a whole."""
+    sentence = TEXTS[kind].format(**limits)
+    whole = gettext(sentence)
+    return whole if whole != sentence else gettext(TEXTS[kind]).format(**limits)
 
 
 def _is_required(model: type[BaseModel], path: Path) -> bool:

@@ -76,7 +76,7 @@ class RulesRows:
                 for saw in content.get("saws", [])
             ],
         }
-        content["stock"] = {**content["stock"], "isKept": YES} if "stock" in content else {}
+        content["stock"] = {**content["stock"], "isKept": YES} if content.get("stock") is not None else {}
         return cls(
             {cell.name: _new(cell, _shown(_at(content, cell.name))) for cell in _cells()},
             {table.name: [_row(table, map(_shown, row)) for row in values[table.name]] for table in TABLES},

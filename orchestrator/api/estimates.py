@@ -22,6 +22,7 @@ from orchestrator.schemas.orders import Order
 from orchestrator.workflow import decisions
 
 FIGURES = TypeAdapter(JobFigures)
+REFUSALS = (*RULE_CODES, Code.OPTIMISER_FAILED)
 RETRY_AFTER = 5  # seconds: what a plan takes
 
 
@@ -29,7 +30,7 @@ class EstimateView(CuttingView):
     errors: ClassVar = {
         **CuttingView.errors,
         **INVALID_ORDER,
-        409: {code.value: f"{code.label}: its job would be held or fail." for code in RULE_CODES},
+        409: {code.value: f"{code.label}: its job would be held or fail." for code in REFUSALS},
         501: {"NO_OPTIMISER": "The optimiser is not installed; the message says why."},
         503: {**NO_RULES[503], "OPTIMISER_BUSY": "Other orders are being planned; try again after `Retry-After`."},
     }
@@ -53,6 +54,8 @@ class EstimateView(CuttingView):
         except JobError as error:
             if error.code == Code.VALIDATION:
                 raise ApiError(422, error.code, error.message, faults=[error.message]) from None
+            if error.code == Code.UNKNOWN:
+                raise ApiError(503, error.code, error.message, retry_after=RETRY_AFTER) from None
             raise ApiError(409, error.code, error.message) from None
 
 

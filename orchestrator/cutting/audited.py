@@ -9,7 +9,7 @@ from orchestrator.cutting.plan_law import differences
 from orchestrator.figures.amounts_law import faults
 from orchestrator.figures.job_figures import STORED, boards_charged
 from orchestrator.models import Job
-from orchestrator.optiplanning.solution import whole_plan_of
+from orchestrator.optiplanning.solution import MOST_PATTERNS, whole_plan_of
 from orchestrator.orders.order import order_from
 from orchestrator.states import JobState, Mode
 
@@ -36,7 +36,9 @@ def _faults(job: Job) -> Iterator[str]:
             if sum(pattern.boards for pattern in plan.patterns) != (job.planning or {}).get("boards"):
                 yield sentences.PLAN_HAS_AREA
     boards = (job.planning or {}).get("boards") or 1
-    if job.by_hand and job.status == JobState.DONE and not job.is_cut_in_part and job.boards_cut != boards:
+    # Earlier versions counted one board if a plan was too large to be drawn; what is DONE stays so.
+    counts = {boards, 1} if boards > MOST_PATTERNS else {boards}
+    if job.by_hand and job.status == JobState.DONE and not job.is_cut_in_part and job.boards_cut not in counts:
         yield sentences.PLAN_HAS_AREA
     figures = STORED.validate_python(job.figures) if job.figures else None
     if figures and figures.amounts:

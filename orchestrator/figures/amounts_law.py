@@ -16,7 +16,8 @@ from orchestrator.schemas.orders import plain
 
 logger = logging.getLogger(__name__)
 
-CENT, NEAR = Decimal("0.01"), Decimal("0.001")  # running sums are rounded, so one share may be a thousandth off
+# Running sums are rounded, so a share may be a thousandth off; of a job cut in part it is rounded once more.
+CENT, NEAR = Decimal("0.01"), Decimal("0.002")
 
 
 def lawful(figures: JobFigures, amounts: Amounts, boards: Mapping[str, str]) -> Amounts:

@@ -234,7 +234,8 @@ def figures_of(job: Job) -> JobFigures | None:
     if rules is None:
         return stored
     if stored:
-        return _priced(stored, rules, basis="solution", solution=job.solution)
+        # What was charged of a job cut in part is a share of its plan, which has other areas.
+        return _priced(stored, rules, basis="solution", solution=None if job.is_cut_in_part else job.solution)
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 

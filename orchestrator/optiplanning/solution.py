@@ -157,7 +157,7 @@ class SolutionElement:
 
     def add_boards(self, pattern: AttributesImpl) -> None:
         """Add the boards of a pattern; one without a size makes the area of its material unknown."""
-        material = board_name(*(pattern.get(name, "")[:LONGEST_TEXT] for name in ("material", "thickness")))
+        material = board_name(pattern.get("material", "")[:LONGEST_TEXT], _thickness(pattern))
         length, width = (pattern.get(side, "").strip().replace(",", ".") for side in ("length", "width"))
         number = pattern.get("boards", "").strip() or "1"
         before = self.boards.get(material, Decimal(0))
@@ -220,8 +220,8 @@ class SolutionHandler(ContentHandler):
         if len(patterns) >= self.most_patterns or self.pieces >= self.most_pieces:
             self.is_cut_short = True
             return None
-        material, color, thickness = (attrs.get(name, "")[:LONGEST_TEXT] for name in ("material", "color", "thickness"))
-        patterns.append(CutPattern(length, width, number, material, color, thickness))
+        material, color = (attrs.get(name, "")[:LONGEST_TEXT] for name in ("material", "color"))
+        patterns.append(CutPattern(length, width, number, material, color, _thickness(attrs)))
         return patterns[-1]
 
     def _place(self, kind: str, attrs: AttributesImpl, pattern: CutPattern) -> None:
@@ -296,7 +296,8 @@ def whole_plan_of(pk: int, sha256: str) -> CuttingPlan | None:
 
 
 def read_whole_plan(content: bytes) -> CuttingPlan | None:
-    return read_plan(content, _whole())
+    """Read a plan of the built-in optimiser, which has an offcut for each piece at most, or a few."""
+    return read_plan(content, SolutionHandler(most_patterns=MOST_PLANNED, most_pieces=10 * MOST_PLANNED))
 
 
 def _whole() -> SolutionHandler:
@@ -344,6 +345,12 @@ def read_plan(content: bytes, handler: SolutionHandler | None = None) -> Cutting
         is_cut_short=handler.is_cut_short,
         plates=chosen.plates if chosen else Counter(),
     )
+
+
+def _thickness(attrs: AttributesImpl) -> str:
+    """Return a thickness as orders write it: 18, not 18.0; nothing if it is no number."""
+    text = attrs.get("thickness", "").strip()
+    return plain(Decimal(text.replace(",", "."))) if SIZE.fullmatch(text) else ""
 
 
 def _size(attrs: AttributesImpl, name: str) -> float | None:

@@ -12,12 +12,17 @@ from orchestrator.schemas.orders import InvalidOrder, Order, OrderMessage, Part,
 from orchestrator.schemas.rules import Rules
 
 MOST_NAMED = 100
+LEAST_SIDE = Decimal("0.05")  # millimetres, which are rounded to tenths
 ALONG_LENGTH, ALONG_WIDTH = 1, 2  # where the grain runs; other parts may be turned
 NO_WARNING: dict[str, object] = {"warning_code": "", "warning_details": None}
 
 
 def refuse_oversized(order: Order, rules: Rules) -> None:
-    """Raise InvalidOrder if parts cannot be cut from the plate; without a plate size nothing is known."""
+    """Raise InvalidOrder if parts are nothing but edge bands, or larger than the plate, if its size is known."""
+    for number, part in enumerate(order.parts):
+        if min(rules.cut_size(part)) < LEAST_SIDE:
+            message = f"Part {part.id} is not larger than its edge bands."
+            raise InvalidOrder([{"field": f"parts.{number}", "message": message}], 1)
     plate = rules.plate_of(order)
     if plate is None:
         return
@@ -28,7 +33,7 @@ def refuse_oversized(order: Order, rules: Rules) -> None:
 
 
 def _fault(number: int, part: Part, plate: PlateSize, rules: Rules) -> FieldError:
-    size = " × ".join(plain(rules.millimetres(side)) for side in (part.length_cm, part.width_cm))
+    size = " × ".join(map(plain, rules.cut_size(part)))
     trim = plain(_trim(part, rules))
     reason = ", because its grain does not allow it to be turned" if any(_ways(part, plate, rules)) else ""
     message = f"Part {part.id}, {size} mm, is larger than the plate of {plate} less {trim} mm of trim{reason}."

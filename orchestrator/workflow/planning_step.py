@@ -34,7 +34,7 @@ from orchestrator.schemas.rules import Rules
 from orchestrator.workflow.solutions import KeepAlive, digest, store_solution
 
 Planned = tuple[CuttingOrder, OrderPlan]
-SECONDS = 30  # for a plan; most orders take less
+SECONDS, STOCK_SECONDS = 30, 20  # for a plan, and for one of what is in stock; most orders take less
 ASK_FOR_PLACE_AFTER = timedelta(seconds=2)
 NOTE_EVERY = 2.0  # seconds
 
@@ -50,7 +50,8 @@ def plan_boards(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         return reuse(job, is_same=(job.planning or {}).get("task") == task and has_its_stock(job))
     if reason := missing():
         raise JobError(Code.OPTIMISER_MISSING, reason)
-    planning = {"task": task, "since": database_time().isoformat(), "seconds": SECONDS}
+    seconds = SECONDS + STOCK_SECONDS if rules.stock else SECONDS
+    planning = {"task": task, "since": database_time().isoformat(), "seconds": seconds}
     job.note(planning=planning)
     try:
         with named_errors():
@@ -75,14 +76,10 @@ def solve_with_stock(plain: CuttingOrder, stocked: CuttingOrder, run: Callable[.
 
     The first is given the time of an order without stock, so that it is the same plan.
     """
-    without = None
-    try:
-        without = run(plain, seconds=SECONDS)
-    except OptimiserBusy:
-        raise
-    except JobError:
-        pass  # a part fits only what is in stock
-    plan = cheaper(stocked, run(stocked, seconds=SECONDS * 2 / 3), without)
+    fits = all(any(plate.takes(piece) for plate in each.plates) for each in plain.problems for piece in each.pieces)
+    # A part may fit only what is in stock; then there is no other price.
+    without = run(plain, seconds=SECONDS) if fits else None
+    plan = cheaper(stocked, run(stocked, seconds=STOCK_SECONDS), without)
     return [*([(plain, without)] if without else []), (stocked, plan)]
 
 

@@ -65,7 +65,6 @@ def run_checks(named_checks: Callable[[], dict[str, Check]], *, limit: float = L
     """
     language = translation.get_language() or "en"
     results: dict[str, list[PreflightCheck]] = {}
-    end = time.monotonic() + limit
     with translation.override("en"):
         keys = list(named_checks())
 
@@ -78,6 +77,7 @@ def run_checks(named_checks: Callable[[], dict[str, Check]], *, limit: float = L
                 results[name] = [PreflightCheck(name, CheckLevel.FAIL, message)]
 
     with _turn:
+        end = time.monotonic() + limit
         checks, started = named_checks(), []
         for key, (name, check) in zip(keys, checks.items(), strict=True):
             if key not in _running or not _running[key].is_alive():

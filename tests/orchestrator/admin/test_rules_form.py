@@ -239,3 +239,10 @@ def test_a_fault_of_stock_time_limits_or_grain_is_beside_its_field(rules_file, c
 
     assert rows.fields[place].error.startswith(fault), [cell.error for cell in rows.fields.values()]
     assert not rows.faults
+
+
+def test_a_stock_that_is_null_is_shown_as_none(rules_file) -> None:
+    rows = RulesRows.of(text_with(stock=None))
+
+    assert rows.fields["stock.isKept"].value == ""
+    assert "stock" not in json.loads(rows.compose(rules_file.read_text()))

@@ -152,3 +152,10 @@ def test_a_part_as_large_as_the_plate_with_its_bands_fits() -> None:
 
     refuse_oversized(read_order(order_body(parts=[part]), default_mode="D"), rules_with(sizesAre="finished"))
     assert planned(part, sizesAre="finished").boards == 1
+
+
+def test_a_finished_part_that_is_nothing_but_its_bands_is_refused() -> None:
+    part = panels("a", 1, 3, 600, 18, edge_sx="2mm", edge_dx="2mm")
+
+    with pytest.raises(InvalidOrder, match="Part a is not larger than its edge bands"):
+        refuse_oversized(read_order(order_body(parts=[part]), default_mode="D"), rules_with(sizesAre="finished"))

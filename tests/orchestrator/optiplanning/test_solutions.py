@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.optiplanning import collecting
-from orchestrator.optiplanning.solution import merge_figures
+from orchestrator.optiplanning.solution import merge_figures, read_plan
 from tests.support.floor import GOOD, reason
 
 BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
@@ -121,3 +121,13 @@ def test_boards_of_several_solutions_are_added_up_if_each_has_them() -> None:
 
     assert merge_figures([one, two]) == {"boards_by_material": {"MDF": "11.76", "HDF": "1"}}
     assert merge_figures([one, two, {}]) == {}
+
+
+@pytest.mark.parametrize(("written", "thickness"), [("18.0", "18"), ("18,5", "18.5"), ("18 mm", ""), ("nan", "")])
+def test_a_thickness_is_read_as_orders_write_it_or_not_at_all(written: str, thickness: str) -> None:
+    pattern = f'<Pattern length="2800" width="2100" material="MDF" thickness="{written}"/>'
+
+    plan = read_plan(f'<a><Solution best="1">{pattern}</Solution></a>'.encode())
+
+    assert [each.thickness for each in plan.patterns] == [thickness]
+    assert plan.chosen["boards_by_material"] == {f"MDF {thickness} mm" if thickness else "MDF": "5.88"}

@@ -70,6 +70,20 @@ def test_the_rest_is_given_back_and_what_was_cut_is_booked_and_charged_by_its_sh
     assert turkish == "5 plakanın 2 tanesi kesildi, kalanı iptal edildi: The customer called."
 
 
+def test_a_price_that_was_missing_is_charged_later_for_what_was_cut(api, rules_file) -> None:
+    kind_of_board(3)
+    priced = json.loads(rules_file.read_text())
+    rules_file.write_text(json.dumps({name: value for name, value in priced.items() if name != "prices"}))
+    job = half_cut_job(3, cut=1)
+    api.post(f"jobs/{job.pk}/cancel-rest", {"reason": "no"})
+    assert figures_of(Job.objects.get(pk=job.pk)).amounts is None
+
+    rules_file.write_text(json.dumps(priced))
+
+    amounts = figures_of(Job.objects.get(pk=job.pk)).amounts
+    assert (amounts.missing, amounts.lines[0].quantity) == ((), Decimal("5.88"))
+
+
 def test_boards_that_were_counted_otherwise_than_planned_are_found_by_the_audit() -> None:
     kind_of_board(2)
     job = half_cut_job(2, cut=2)
