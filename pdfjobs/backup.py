@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core.files.base import File
-from django.core.files.storage import storages
 
 from kilit.backup.files import StoredFile
 from pdfjobs.models import PdfJob
@@ -22,7 +21,7 @@ class PdfFiles:
         return artifacts.open_file(key)
 
     def save(self, key: str, file: File[bytes]) -> None:
-        storages["artifacts"].save(key, file)
+        artifacts.save(key, file.read())
 
     def still_referenced(self, keys: Sequence[str]) -> list[str]:
         return [key for key in keys if PdfJob.objects.filter(artifact_key=key).exists()]

@@ -14,7 +14,7 @@ DATABASE = """
 """
 FOREIGN = (
     "The folder {folder} in the bucket {bucket} belongs to another installation, {owner}; this one is {own}. "
-    "Choose another KILIT_S3_BUCKET. If the other one is gone for good, delete the object {marker}."
+    "Choose another KILIT_S3_BUCKET. If the other one is gone for good, delete the object {folder}.owner."
 )
 
 

@@ -20,12 +20,12 @@ class S3ArtifactStorage(S3Storage):
     """Objects in a bucket of S3 or MinIO. An object becomes visible only when its upload is complete."""
 
     client_config: Config
-    is_own = False  # whether the folder is this installation's, as last asked
     errors = (OSError, BotoCoreError, ClientError)
 
     def __init__(self, **options: object) -> None:
         super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
         self.client_config = self.client_config.merge(CLIENT_TIMEOUTS)
+        self.own_folders: set[str] = set()  # this installation's, as last asked
 
     def is_missing(self, error: Exception) -> bool:
         if isinstance(error, ClientError):
@@ -36,9 +36,10 @@ class S3ArtifactStorage(S3Storage):
     def folder(self) -> str:
         return owner.own_folder()
 
-    def verify(self, *, stores: bool = False) -> None:
+    def verify(self, *, stores: bool = False, folder: str = "") -> None:
         """Raise unless the folder is this installation's; any other answer of the bucket raises, too."""
-        marker, own = self.bucket.Object(f"{self.folder}.owner"), owner.own_database()
+        folder = folder or self.folder
+        marker, own = self.bucket.Object(f"{folder}.owner"), owner.own_database()
         try:
             found = marker.get()["Body"].read().decode()
         except ClientError as error:
@@ -46,22 +47,22 @@ class S3ArtifactStorage(S3Storage):
                 raise
             marker.put(Body=own.encode())
             found = marker.get()["Body"].read().decode()
-        self.is_own = found == own
-        if not self.is_own:
-            names = {"folder": self.folder, "bucket": self.bucket_name, "marker": marker.key}
-            raise OSError(owner.FOREIGN.format(**names, owner=found[:100], own=own))
+        if found != own:
+            self.own_folders.discard(folder)
+            raise OSError(owner.FOREIGN.format(folder=folder, bucket=self.bucket_name, owner=found[:100], own=own))
+        self.own_folders.add(folder)
 
     def _save(self, name: str, content: Any) -> str:
-        self._verify_once()
+        self._verify_once(name.partition("/")[0])  # a restore has no table yet that names the folder
         return str(super()._save(name, content))
 
     def delete(self, name: str) -> None:
-        self._verify_once()
+        self._verify_once(self.folder)  # also for files that older versions stored in `pdfs/`
         super().delete(name)
 
-    def _verify_once(self) -> None:
-        if not self.is_own:
-            self.verify()
+    def _verify_once(self, folder: str) -> None:
+        if folder not in self.own_folders:
+            self.verify(folder=folder)
 
     def list_files(self) -> Iterator[StorageEntry]:
         """Yield every object of this installation; one request returns a thousand."""

@@ -1,30 +1,28 @@
-"""Files are stored completely or not at all, in a folder or in a bucket."""
+"""Files are stored in a folder or in a bucket, and a bucket may be of several installations."""
 
 import hashlib
 import os
 import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import boto3
 import pytest
 from botocore.config import Config
-from django.core.exceptions import SuspiciousFileOperation
 from django.core.files.base import ContentFile
-from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
 from pdfjobs import cleanup
+from pdfjobs.backup import PdfFiles
 from pdfjobs.checks import check_bucket
 from pdfjobs.models import BucketFolder, PdfJob
-from pdfjobs.storage import artifacts, folder, owner, s3
+from pdfjobs.storage import artifacts, owner, s3
 from pdfjobs.work import run_due_jobs
-from tests.support.pdf_jobs import PDF, bring, files, new_job
+from tests.support.pdf_jobs import PDF, bring, new_job
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -139,77 +137,6 @@ def test_a_file_that_was_changed_in_the_store_is_not_sent(anywhere, api) -> None
     assert api.download(job.pk).json()["error"]["code"] == "FILE_CHANGED"
 
 
-def test_a_crash_while_writing_leaves_no_file(artifact_folder, monkeypatch) -> None:
-    """The file gets its name last: a reader who sees it sees all of it."""
-    key = artifacts.new_key(uuid4(), NOON)
-
-    def crash(_: int) -> None:
-        assert [name.endswith(".part") for name in files(artifact_folder)] == [True]
-        raise SystemExit
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", crash)
-        with pytest.raises(SystemExit):
-            artifacts.save(key, PDF)
-
-    assert files(artifact_folder) == []
-    assert not artifacts.exists(key)
-
-
-def test_a_folder_removed_under_a_writers_feet_is_made_again(artifact_folder, monkeypatch) -> None:
-    """A swept worker deletes its file and the empty folder while the next worker stores its own."""
-    key = artifacts.new_key(uuid4(), NOON)
-    mkdir, removed = Path.mkdir, []
-
-    def make_and_lose(path: Path, *options: Any, **named: Any) -> None:
-        mkdir(path, *options, **named)
-        if not removed and path.name == key.split("/")[1]:
-            removed.append(path.rmdir())
-
-    monkeypatch.setattr(Path, "mkdir", make_and_lose)
-
-    assert artifacts.save(key, PDF).size == len(PDF)
-    assert files(artifact_folder) == [key]
-    assert removed
-
-
-def test_a_full_disk_is_reported_as_such(monkeypatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-
-    with pytest.raises(artifacts.StorageUnavailable, match="No space left"):
-        artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
-
-
-def test_jobs_wait_while_the_disk_is_full_and_the_cleanup_makes_room(api, monkeypatch, caplog) -> None:
-    stored, waiting = bring(new_job(api.user), "succeeded"), new_job(number=2)
-    monkeypatch.setattr(folder, "LEAST_FREE", 2**80)
-
-    run_due_jobs()
-    cleanup.clean(ttl=timedelta(0))
-
-    assert "no space is left on the disk of" in caplog.text
-    assert PdfJob.objects.get(pk=waiting.pk).retry_count == 0
-    assert PdfJob.objects.get(pk=stored.pk).status == "expired"
-
-
-@pytest.mark.parametrize("key", ["../outside.pdf", "pdfs/../../outside.pdf", "{folder}/outside.pdf"])
-def test_a_key_cannot_leave_the_folder(key: str) -> None:
-    backend = storages["artifacts"]
-    outside = Path(backend.location).parent / "outside.pdf"
-    outside.write_bytes(PDF)
-    key = key.format(folder=outside.parent)
-
-    for door in (backend.open, backend.exists, backend.delete):
-        with pytest.raises(SuspiciousFileOperation):
-            door(key)
-    with pytest.raises(SuspiciousFileOperation):
-        backend.save(key, ContentFile(b"other"))
-    assert outside.read_bytes() == PDF
-
-
 def test_two_installations_in_one_bucket_leave_each_others_files(bucket, monkeypatch) -> None:
     monkeypatch.setattr(cleanup, "ORPHANED_AFTER", timedelta(hours=-1))
     key = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF).artifact_key
@@ -277,6 +204,25 @@ def test_files_that_were_stored_before_there_were_folders_are_read_and_deleted(b
     assert not artifacts.exists(kept.artifact_key)
 
 
+@pytest.mark.parametrize("folder_name", ["pdfs", FOLDER])
+def test_a_backup_is_restored_into_a_bucket_before_there_are_tables(bucket, sql, folder_name: str) -> None:
+    key = f"{folder_name}/{uuid4()}/20261115T120000123456.pdf"
+    sql("DROP TABLE pdfjobs_bucketfolder")
+
+    PdfFiles().save(key, ContentFile(PDF))
+
+    with artifacts.open_file(key) as file:
+        assert file.read() == PDF
+
+
+def test_a_backup_is_not_restored_into_the_folder_of_another_database(copied_database, bucket) -> None:
+    BucketFolder.objects.update(name="pdfs-of-the-database-that-is-replaced")
+    bucket()
+
+    with pytest.raises(artifacts.StorageUnavailable, match=f"folder {FOLDER} .* belongs to another installation"):
+        PdfFiles().save(copied_database.artifact_key, ContentFile(b"other"))
+
+
 def test_the_cleanup_of_a_bucket_without_credentials_ends_with_a_sentence(settings, monkeypatch) -> None:
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, os.devnull)
@@ -327,73 +273,10 @@ def test_a_store_that_does_not_answer_a_download_is_503(api, settings) -> None:
     assert PdfJob.objects.get(pk=job.pk).status == "succeeded"
 
 
-@pytest.fixture
-def unmount(artifact_folder: Path, tmp_path: Path) -> Callable[[], None]:
-    """Unmount the disk; calling it again mounts it."""
-
-    def toggle() -> None:
-        if (tmp_path / "disk").exists():
-            artifact_folder.rmdir()
-            (tmp_path / "disk").rename(artifact_folder)
-        else:
-            artifact_folder.rename(tmp_path / "disk")
-            artifact_folder.mkdir()
-
-    return toggle
-
-
-@pytest.mark.usefixtures("worker_lives")
-def test_a_disk_that_is_away_for_a_moment_ends_no_job(api, unmount) -> None:
-    job_id = api.post().json()["job_id"]
-    bring(PdfJob.objects.get(), "succeeded")
-
-    unmount()
-    answers = [api.download(job_id), api.post()]
-    unmount()
-
-    for answer in answers:
-        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_STORE_UNAVAILABLE")
-    assert PdfJob.objects.get().status == "succeeded"
-    assert b"".join(api.download(job_id).streaming_content) == PDF
-
-
-def test_nothing_is_stored_on_the_bare_mount_point(artifact_folder, unmount) -> None:
-    kept = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
-
-    unmount()
-    with pytest.raises(artifacts.StorageUnavailable, match="is its disk mounted"):
-        artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
-    assert files(artifact_folder) == []
-    unmount()
-
-    assert files(artifact_folder) == [kept.artifact_key]
-
-
 def test_a_store_that_was_never_used_is_not_away(anywhere) -> None:
     assert not artifacts.reason_unavailable()
-
-
-def test_a_disk_is_away_until_it_is_back(unmount) -> None:
-    artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
-    seen = [bool(artifacts.reason_unavailable())]
-    for _ in range(2):
-        unmount()
-        seen.append(bool(artifacts.reason_unavailable()))
-
-    assert seen == [False, True, False]
 
 
 @pytest.mark.usefixtures("silent_bucket")
 def test_a_bucket_that_says_nothing_is_away() -> None:
     assert artifacts.reason_unavailable()
-
-
-def test_a_disk_that_cannot_be_read_has_lost_nothing(artifact_folder) -> None:
-    key = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF).artifact_key
-    folder = (artifact_folder / key).parent
-    (artifact_folder / key).unlink()
-    folder.rmdir()
-    folder.write_bytes(b"")  # now what lies below is not missing but unreachable
-
-    with pytest.raises(artifacts.StorageUnavailable, match="Not a directory"):
-        artifacts.exists(key)
