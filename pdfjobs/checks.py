@@ -5,9 +5,11 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connection
 
 from kilit.workers.management.checked_settings import SETTINGS
 from pdfjobs.documents.catalogue import KNOWN
+from pdfjobs.models import BucketFolder
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.rendering.fonts import folders, fonts_in
 from pdfjobs.storage import artifacts
@@ -63,5 +65,6 @@ def check_sandbox(**_: object) -> list[CheckMessage]:
 
 def check_bucket(databases: Sequence[str] | None = None, **_: object) -> list[CheckMessage]:
     """Another installation may own the folder in the bucket. Connects, so it only runs with `check --database`."""
-    reason = artifacts.reason_unavailable() if databases and settings.PDF_S3_BUCKET else ""
+    is_migrated = databases and BucketFolder._meta.db_table in connection.introspection.table_names()
+    reason = artifacts.reason_unavailable() if is_migrated and settings.PDF_S3_BUCKET else ""
     return [Error(reason, hint="docs/pdf-operators.md says more under Files.", id="kilit.E015")] if reason else []

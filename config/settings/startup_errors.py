@@ -22,7 +22,7 @@ def one_line_errors() -> Iterator[None]:
     except ProgrammingError as error:
         if not isinstance(error.__cause__, UndefinedTable):
             raise
-        sys.exit("kilit: there are no tables here. Did you start Kilit with another KILIT_VAR or DATABASE_URL?")
+        sys.exit(f"kilit: {first_line(error)}: run manage.py migrate, or is KILIT_VAR or DATABASE_URL another one?")
     except ReadOnlyDatabase:
         sys.exit("kilit: the database is read-only, so this cannot be stored (see DATABASE_URL)")
     except CommitUnknown as error:

@@ -223,6 +223,13 @@ def test_a_backup_is_not_restored_into_the_folder_of_another_database(copied_dat
         PdfFiles().save(copied_database.artifact_key, ContentFile(b"other"))
 
 
+def test_the_check_of_a_bucket_waits_for_the_table_that_names_its_folder(bucket, settings, sql) -> None:
+    settings.PDF_S3_BUCKET = "set"
+    sql("DROP TABLE pdfjobs_bucketfolder")
+
+    assert check_bucket(databases=["default"]) == []
+
+
 def test_the_cleanup_of_a_bucket_without_credentials_ends_with_a_sentence(settings, monkeypatch) -> None:
     for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.setenv(name, os.devnull)
