@@ -7,6 +7,7 @@ a reader that is killed resumes where it stopped. The lock on the position's row
 An event is read once it is settled (kilit.lock.log). A transaction that stays open delays messages, and loses none.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -30,6 +31,8 @@ from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import last_event_id
 from outbox.models.position import WEBHOOKS
 from outbox.states import MESSAGES
+
+logger = logging.getLogger(__name__)
 
 BELL = "outbox_log"
 ACTOR = "worker:outbox"
@@ -124,7 +127,9 @@ def message_rows(
                 yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
         for callback in described.callbacks:
             owned = callback_endpoint(callback, endpoints_of(callback.user_id))
-            if owned is not None and callback.url not in urls:
+            if owned is None:
+                logger.warning("no endpoint for a callback to %s", parse_url(callback.url).origin)
+            elif callback.url not in urls:
                 urls.add(callback.url)
                 yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 

@@ -5,7 +5,7 @@ import pytest
 from outbox import log_reader, sending
 from outbox.models import OutboxMessage
 from outbox.states import MessageStatus
-from pdfjobs.models import PdfJob
+from pdfjobs.models import PdfCallback, PdfJob
 from simulators.webhooks.receiver import WebhookReceiver
 from tests.support.pdf_jobs import body, bring
 
@@ -25,3 +25,17 @@ def test_a_result_arrives_at_the_callers_address(receiver: WebhookReceiver, endp
     assert (message.kind, message.status) == (f"pdf.{status}", MessageStatus.DELIVERED)
     assert receiver.accepted == {message.webhook_id: 1}  # its signature was verified
     assert list(receiver.counts) == ["/results?order=7"]
+
+
+def test_a_callback_that_an_older_version_accepted_for_another_port_is_named_in_the_log(
+    receiver, endpoint_at, api, caplog
+) -> None:
+    endpoint_at("/hook", kinds=[])
+    api.post(body(callbackUrl=f"{receiver.url}/results"))
+    PdfCallback.objects.update(url="http://127.0.0.1:1/results?order=7")
+    bring(PdfJob.objects.get(), "succeeded")
+
+    log_reader.read_log()
+
+    assert not OutboxMessage.objects.exists()
+    assert "no endpoint for a callback to http://127.0.0.1:1" in caplog.messages
