@@ -1,6 +1,7 @@
 """Which Chromium renders, and with which arguments it is started."""
 
 import logging
+import math
 import os
 import subprocess
 import time
@@ -34,9 +35,7 @@ INSTALL_HINT = (
     f"no {PACKAGE} was found. Run `manage.py browser`, or install Debian's package `{PACKAGE}`, "
     "or set KILIT_CHROMIUM to the binary"
 )
-
-
-_failures: dict[tuple[object, ...], tuple[str, float]] = {}  # by binary: why it did not run, and when
+_versions: dict[tuple[object, ...], tuple[str | None, str, float]] = {}  # by binary; else why it fails, and since
 
 
 def browser_path() -> Path:
@@ -54,18 +53,21 @@ def engine_version() -> str:
 
 def _browser_version(path: Path, *file: int) -> str:
     """Ask the binary once as long as the file does not change, and again some time after it has failed."""
-    failure, at = _failures.get((path, *file), ("", 0.0))
-    if not failure or time.monotonic() - at > FAILS_FOR:
+    version, failure, at = _versions.get((path, *file), (None, "", -math.inf))
+    if version is None and time.monotonic() - at > FAILS_FOR:
+        if failure:  # for all requests that arrive before the binary has answered
+            _versions[path, *file] = None, failure, time.monotonic()
         try:
-            return _ask_version(path, *file)
+            version = _ask_version(path)
         except (OSError, subprocess.SubprocessError) as error:
             failure = f"{path} does not run ({error}): {INSTALL_HINT}."
-            _failures[path, *file] = failure, time.monotonic()
-    raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, failure)
+        _versions[path, *file] = version, failure, time.monotonic()
+    if version is None:
+        raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, failure)
+    return version
 
 
-@cache
-def _ask_version(path: Path, *_file: int) -> str:
+def _ask_version(path: Path) -> str:
     command, environment = [str(path), "--version"], _clean_environment()
     result = subprocess.run(command, capture_output=True, text=True, timeout=LAUNCH_LIMIT, check=True, env=environment)
     return result.stdout.strip()
