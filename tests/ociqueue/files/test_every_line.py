@@ -224,12 +224,40 @@ def test_the_database_calls_no_import_done_that_does_not_add_up(site, change: st
         cursor.execute(f"UPDATE ociqueue_importjob SET {change} WHERE id = %s", [job.pk])
 
 
-def test_the_audit_finds_an_import_whose_lines_or_rows_are_not_as_many(site) -> None:
+BEFORE_THE_GUARD = """
+    SET LOCAL session_replication_role = replica;
+    UPDATE ociqueue_importjob SET counts = '{"lines": 4, "created": 4}';
+    SET LOCAL session_replication_role = DEFAULT
+"""
+
+
+def test_an_import_that_was_done_without_adding_up_can_still_be_changed_otherwise(site, sql) -> None:
+    import_now(site, io.BytesIO(f"{HEADER}{good_lines(3)}".encode()), is_confirmed=True, seconds=60)
+    sql(BEFORE_THE_GUARD)
+
+    sql("UPDATE ociqueue_importjob SET file_name = '…'")
+
+    assert ImportJob.objects.get().file_name == "…"
+
+
+@pytest.mark.parametrize("column", ["checked", "counts"])
+def test_the_database_moves_no_import_on_that_does_not_add_up(site, sql, column: str) -> None:
+    job = worked(begin(site, io.BytesIO(f"{HEADER}{good_lines(3)}".encode())))
+    state = {"checked": "CHECKING", "counts": "RUNNING"}[column]
+    sql(
+        f"SET LOCAL session_replication_role = replica; UPDATE ociqueue_importjob SET status = '{state}',"
+        " started_at = now(), encoding = 'utf-8', decimal_mark = '.', done_bytes = size, line_count = 3;"
+        " SET LOCAL session_replication_role = DEFAULT"
+    )
+
+    target = {"checked": "READY", "counts": "DONE"}[column]
+    with pytest.raises(IntegrityError, match="its counts do not add up"), transaction.atomic():
+        sql(f"UPDATE ociqueue_importjob SET status = '{target}', {column} = '{{}}' WHERE id = '{job.pk}'")
+
+
+def test_the_audit_finds_an_import_whose_lines_or_rows_are_not_as_many(site, sql) -> None:
     job = import_now(site, io.BytesIO(f"{HEADER}{good_lines(3)}".encode()), is_confirmed=True, seconds=60)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute("ALTER TABLE ociqueue_importjob DROP CONSTRAINT done_import_accounts_for_lines")
-        cursor.execute('UPDATE ociqueue_importjob SET counts = \'{"lines": 4, "created": 4}\'')
+    sql(BEFORE_THE_GUARD)
 
     found = list(imports_that_do_not_add_up())
 
