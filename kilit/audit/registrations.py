@@ -26,9 +26,8 @@ def find(user: User | AnonymousUser) -> Iterator[Problem]:
     """Name the last audit, if something is wrong; the next one that reads the whole log and finds nothing ends it."""
     if not user.has_perm("audit.view_audit"):
         return
-    finished = Audit.objects.filter(finished_at__isnull=False)
-    clean = finished.filter(is_full=True, breach_count=0).order_by("id").last()
-    wrong = finished.filter(breach_count__gt=0, id__gt=clean.pk if clean else 0).order_by("id").first()
+    clean = Audit.objects.filter(finished_at__isnull=False, is_full=True, breach_count=0).order_by("id").last()
+    wrong = Audit.objects.filter(breach_count__gt=0, id__gt=clean.pk if clean else 0).order_by("id").first()
     if wrong:
         yield Problem(
             part=PART,
@@ -40,7 +39,7 @@ def find(user: User | AnonymousUser) -> Iterator[Problem]:
                 "Find out who changed the database by hand, or which backup was restored. Then audit the whole log."
             ),
             count=wrong.breach_count,
-            since=wrong.finished_at,
+            since=wrong.finished_at or wrong.started_at,
             link=reverse("admin:audit_audit_change", args=[wrong.pk]),
         )
 

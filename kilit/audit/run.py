@@ -52,9 +52,8 @@ def audit(*, full: bool = False, seconds: float | None = None) -> Audit:
     """Audit the log up to the last settled event; with `seconds`, what is left is for the next audit."""
     deadline = None if seconds is None else time.monotonic() + seconds
     last_audit = Audit.objects.filter(finished_at__isnull=False).order_by("id").last()
-    begin, since = 0, FIRST_ID
-    if last_audit and not full:
-        begin, since = last_audit.last_event, first_at(last_audit.started_at - MARGIN)
+    since = FIRST_ID if full or not last_audit else first_at(last_audit.started_at - MARGIN)
+    begin = 0 if full else Audit.objects.aggregate(read=Max("last_event"))["read"] or 0
     end = settled_up_to(Event.objects.aggregate(newest=Max("id"))["newest"] or 0, seconds=SETTLE_SECONDS)
     record = Audit.objects.create(is_full=begin == 0, first_event=begin, last_event=begin)
     while record.last_event < end and (deadline is None or time.monotonic() < deadline):
@@ -62,15 +61,14 @@ def audit(*, full: bool = False, seconds: float | None = None) -> Audit:
         counts = count_span(first, last)
         record.moves, record.jobs = record.moves + counts.moves, record.jobs + counts.jobs
         add_breaches(record, breaches_in_span(first, last, models=models_of(counts.queues), most=MOST_NAMED))
+        add_breaches(record, acts_by_others(first, last, most=MOST_NAMED))
         record.last_event = last
+    record.save()  # what was read is not read again, even if this audit ends in what follows
     add_breaches(record, rows_without_events(since, most=MOST_NAMED))
-    add_breaches(record, acts_by_others(begin, record.last_event, most=MOST_NAMED))
-    add_breaches(record, numbers_that_differ(full=record.is_full))
+    add_breaches(record, numbers_that_differ(full=full))
     add_breaches(record, findings_of_checks())
-    Audit.objects.filter(pk=record.pk).update(
-        **{name: getattr(record, name) for name in ("last_event", "moves", "jobs", "breach_count", "breaches")},
-        finished_at=Now(),
-    )
+    record.finished_at = Now()
+    record.save()
     record.refresh_from_db()
     return record
 

@@ -87,6 +87,8 @@ class Activity(models.Model):
             models.Index(fields=["queue", "created_at", "id"], condition=Q(is_part=False), name="activity_of_queue"),
             models.Index(fields=["person", "created_at", "id"], condition=~Q(person=""), name="activity_of_person"),
             models.Index(fields=["scope", "created_at", "id"], condition=~Q(scope=""), name="activity_of_scope"),
+            # An audit compares it with the events of one span after the other.
+            models.Index(fields=["first_event"], condition=Q(is_part=False), name="activity_by_event"),
             # The search: each finds few rows among millions.
             prefix_index("activity_person", "person"),
             prefix_index("activity_object_name", "object_name"),

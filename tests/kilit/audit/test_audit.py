@@ -297,3 +297,16 @@ def test_a_check_of_an_app_is_a_line_of_each_audit_and_a_problem(monkeypatch, ca
     (problem,) = find(SeesEverything())
     assert problem.cause == "weights: Parcel P1 is too heavy."
     assert capsys.readouterr().err == "weights: Parcel P1 is too heavy.\n"
+
+
+def test_an_audit_that_a_check_ends_is_not_read_again_and_what_it_found_is_a_problem(monkeypatch) -> None:
+    change_state(deliver_parcel())
+    monkeypatch.setitem(checks, "slow", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        audit()
+    monkeypatch.delitem(checks, "slow")
+
+    record = audit()
+
+    assert (record.moves, Fault.OTHER_STATE in [breach["fault"] for breach in record.breaches]) == (0, False)
+    assert [problem.count for problem in find(SeesEverything())] == [1]
