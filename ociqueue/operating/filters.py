@@ -108,16 +108,17 @@ class ImportFilter(Filter):
         return False
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
-        job = ImportJob.objects.get(pk=UUID(value))
-        start, end = job.started_at or job.created_at, job.updated_at
-        by_id = Q(pk__range=(first_at(start - CLOCKS_DIFFER_BY), first_at(end + CLOCKS_DIFFER_BY)))
-        created = Event.objects.filter(object_id=OuterRef("pk"), event_type="JOB_CREATED", message=job.reason.stored)
-        return (
-            by_id & Q(Exists(created), created_at__range=(start, end)) & (Q(site=job.site_id) if job.site_id else Q())
-        )
+        return rows_of_import(ImportJob.objects.get(pk=UUID(value)))
 
     def describe(self, value: str, user: User | AnonymousUser) -> str:
         return ImportJob.objects.get(pk=UUID(value)).file_name
+
+
+def rows_of_import(job: ImportJob) -> Q:
+    start, end = job.started_at or job.created_at, job.updated_at
+    by_id = Q(pk__range=(first_at(start - CLOCKS_DIFFER_BY), first_at(end + CLOCKS_DIFFER_BY)))
+    created = Event.objects.filter(object_id=OuterRef("pk"), event_type="JOB_CREATED", message=job.reason.stored)
+    return by_id & Q(Exists(created), created_at__range=(start, end)) & (Q(site=job.site_id) if job.site_id else Q())
 
 
 def by_key(column: str) -> Condition:

@@ -265,3 +265,11 @@ def test_the_audit_finds_an_import_whose_lines_or_rows_are_not_as_many(site, sql
         f"Import {job.pk} is done, but not each of its 3 lines is accounted for.",
         f"Import {job.pk} stored 4 rows by its own count; there are 3.",
     ]
+
+
+def test_the_audit_names_an_import_that_does_not_add_up_for_a_day(site, sql) -> None:
+    import_now(site, io.BytesIO(f"{HEADER}{good_lines(3)}".encode()), is_confirmed=True, seconds=60)
+    sql(BEFORE_THE_GUARD)
+    sql("UPDATE ociqueue_importjob SET finished_at = finished_at - interval '2 days'")
+
+    assert list(imports_that_do_not_add_up()) == []
