@@ -255,8 +255,8 @@ class NewConversion(InputModel):
         if not isinstance(raw, dict):
             return raw
         fields = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
-        if "hashedPhoneNumber" in fields and "hashedPhone" not in fields:  # as the export names it for older scripts
-            fields["hashedPhone"] = fields.pop("hashedPhoneNumber")
+        if phone := fields.pop("hashedPhoneNumber", None):  # as the export names it for older scripts
+            fields.setdefault("hashedPhone", phone)
         if "conversionCurrency" not in fields and (currency := info.context["site"].default_currency):
             fields["conversionCurrency"] = currency
         return fields

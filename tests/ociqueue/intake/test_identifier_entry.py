@@ -65,6 +65,22 @@ def test_ready_hashes_are_stored_as_they_are(api, site) -> None:
     assert stored() == {**HASHES, "gclid": "", "hashed_email": READY, "hashed_email_ads": ""}
 
 
+@pytest.mark.parametrize(
+    ("fields", "phone"),
+    [
+        ({"hashedPhoneNumber": READY}, READY),
+        ({"hashedPhoneNumber": ""}, ""),
+        ({"hashedPhoneNumber": None}, ""),
+        ({"hashedPhoneNumber": READY, "hashedPhone": ""}, READY),
+        ({"hashedPhoneNumber": "ab" * 32, "hashedPhone": READY}, READY),
+    ],
+)
+def test_the_name_of_the_export_for_a_hash_of_a_phone_is_understood(api, site, fields, phone) -> None:
+    result = post(api, site, gclid="Cj0", **fields)
+
+    assert (result["status"], stored()["hashed_phone"]) == ("created", phone)
+
+
 @pytest.mark.parametrize("name", ["email", "phone", "hashedEmail", "hashedPhone"])
 def test_a_site_without_the_option_refuses_identifiers_and_says_where_it_is(api, site, name) -> None:
     type(site).objects.update(accepts_identifiers=False)
