@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.apps import apps
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -27,8 +26,8 @@ from kilit.lock.table import By, Move
 Models = Sequence[type[LifecycleModel]]
 SPAN = 50_000  # events in one snapshot
 # Events have the time at which their transaction began, and a transaction may wait for another before it moves a row.
-# Tasks end after their timeout; what a person does by hand in a longer transaction is named, if others meet it.
-LONGEST_WAIT = max(timedelta(minutes=10), timedelta(seconds=settings.TASK_TIMEOUT))
+# What a person does by hand in a longer transaction is named, if others meet it.
+LONGEST_WAIT = timedelta(hours=1)
 
 
 class Fault(TextChoices):

@@ -74,9 +74,9 @@ def create_again_elsewhere(parcel: Parcel) -> None:
 
 
 def exchange_times(parcel: Parcel) -> None:
-    """Give the claim the time of a delivery 30 minutes later, and the delivery that of the claim."""
+    """Give the claim the time of a delivery two hours later, and the delivery that of the claim."""
     behind_the_triggers(
-        "UPDATE lock_event SET created_at = created_at + interval '30 min'"
+        "UPDATE lock_event SET created_at = created_at + interval '2 hours'"
         " WHERE object_id = %s AND to_state = 'CARRIED'",
         parcel.pk,
     )
@@ -84,7 +84,7 @@ def exchange_times(parcel: Parcel) -> None:
 
 def delay_birth(parcel: Parcel) -> None:
     behind_the_triggers(
-        "UPDATE lock_event SET created_at = created_at + interval '50 min' WHERE object_id = %s AND from_state = ''",
+        "UPDATE lock_event SET created_at = created_at + interval '2 hours' WHERE object_id = %s AND from_state = ''",
         parcel.pk,
     )
 
@@ -124,7 +124,7 @@ DAMAGES: dict[str, tuple[Callable[[Parcel], None], Fault]] = {
     "a migration created it again": (lambda p: append(p, "", State.WAITING), Fault.BORN_TWICE),
     "a migration created it in a state that no new row has": (create_again_elsewhere, Fault.BORN_WRONG),
     "the times of two moves were exchanged": (exchange_times, Fault.TIME_WENT_BACK),
-    "the creation was set 50 minutes later": (delay_birth, Fault.OTHER_TIME),
+    "the creation was set two hours later": (delay_birth, Fault.OTHER_TIME),
     "a move is a year older than the one before": (
         lambda p: append(p, State.DELIVERED, State.DELIVERED, created_at="2001-01-01"),
         Fault.TIME_WENT_BACK,
