@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic_core import to_json
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -203,7 +204,7 @@ def only_site(sites: SiteQuerySet[Site]) -> Site:
     if not first_sites:
         raise NotFound(NO_SUCH_SITE)
     if len(first_sites) > 1:
-        message = "This field is required: the key opens several sites."
+        message = _("This field is required: the key opens several sites.")
         raise InvalidInput([{"field": "siteId", "message": message}], 1)
     return first_sites[0]
 

@@ -273,8 +273,9 @@ def plan(correction: Correction, original: Conversion | None, *, now: datetime) 
     if correction.fault:
         return _rejected(correction, {"field": "", "message": correction.fault})
     if original is None:
-        unknown = _("there is no such row at this site") if read_id(correction.id) else f"expected {PREFIX}<uuid>"
-        return _rejected(correction, {"field": "id", "message": unknown})
+        unknown = _("there is no such row at this site")
+        message = unknown if read_id(correction.id) else _("expected %(form)s") % {"form": f"{PREFIX}<uuid>"}
+        return _rejected(correction, {"field": "id", "message": message})
     if reason := why_not(original):
         return _rejected(correction, {"field": "", "message": reason})
     if errors := _fixed(original, correction.changes):
