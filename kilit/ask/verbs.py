@@ -21,6 +21,7 @@ from kilit.api.input_model import InputModel
 from kilit.batches.queues import Queue, queues
 from kilit.console.queue_admin import admin_of
 from kilit.lock.audit import name_actor
+from kilit.lock.failures import SHORTEST_HIDDEN
 from kilit.machine_errors import explain
 from kilit.masking import HIDDEN, mask_identifiers
 
@@ -30,7 +31,7 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 def masked(text: object, hidden: str = "") -> str:
     """Return a text of people or machines as lists show it: in words, without personal data and what its row hides."""
     words = explain(unescape(strip_tags(str(text))))
-    return mask_identifiers(words.replace(hidden, HIDDEN) if hidden else words)
+    return mask_identifiers(words.replace(hidden, HIDDEN) if len(hidden) >= SHORTEST_HIDDEN else words)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ NAME_GROUP = """
     RETURN NEW;
 """
 
-HIDE_QUOTED = """NEW.{message} = coalesce(replace(NEW.{message}, nullif({quoted}, ''), '…'), NEW.{message});
+SHORTEST_HIDDEN = 6  # what is shorter may be a part of any word
+HIDE_QUOTED = """NEW.{message} =
+      coalesce(replace(NEW.{message}, substring({quoted} FROM '.{{{shortest},}}'), '…'), NEW.{message});
     """
 
 # A text from which a person's identifiers are removed stays in its group: the counts are of what happened.
@@ -185,8 +187,8 @@ class Failures:
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:
         settled = f" OR NEW.{self.settled}" if self.settled else ""
         columns = {"code": self.code, "message": self.message, "without_group": f"NEW.{self.code} = ''{settled}"}
-        columns["hide_quoted"] = HIDE_QUOTED.format(message=self.message, quoted=self.quoted.format(row="NEW"))
-        columns["hide_quoted"] *= bool(self.quoted)
+        values = {"quoted": self.quoted.format(row="NEW"), "shortest": SHORTEST_HIDDEN}
+        columns["hide_quoted"] = HIDE_QUOTED.format(message=self.message, **values) if self.quoted else ""
         keep_group = KEEP_GROUP if self.erasable and operation is pgtrigger.Update else ""
         return pgtrigger.Trigger(
             name=name,

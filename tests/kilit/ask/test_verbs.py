@@ -305,6 +305,15 @@ def test_no_answer_has_a_rows_click_id_whatever_it_looks_like(world, asks, click
     assert [step for step in explained["timeline"] if "Looked up …." in step["message"]]
 
 
+def test_a_click_id_of_two_characters_leaves_the_words_of_an_error(world, asks) -> None:
+    (row,) = make_failed(world.site, code="NEW_CODE", message="Google rejects it: no.", gclid="it")
+
+    explained = asks("reads", "explain", {"job": str(row.pk)})[1]
+
+    row.refresh_from_db()
+    assert row.last_error == explained["error"]["message"] == "Google rejects it: no."
+
+
 @pytest.mark.parametrize("verb", ["retry", "mark_failed"])
 def test_ids_of_another_queue_than_the_named_one_change_nothing(world, asks, verb) -> None:
     ids = [str(world.failed.pk)]
