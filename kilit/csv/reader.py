@@ -167,8 +167,7 @@ class LineReader:
         return lines, records[-1].next if records else place
 
     def __iter__(self) -> Iterator[CsvLine]:
-        place = None
-        end = self.header.below
+        place, end = None, self.header.below
         while place != end:
             lines, end = self.batch(place := end)
             yield from lines

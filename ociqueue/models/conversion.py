@@ -6,18 +6,7 @@ from typing import ClassVar, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import (
-    BooleanField,
-    Exists,
-    Expression,
-    ExpressionWrapper,
-    Func,
-    Index,
-    IntegerField,
-    OuterRef,
-    Q,
-    TextField,
-)
+from django.db.models import Func, Index, Q, TextField
 from django.db.models.functions import Cast, Coalesce
 from django.utils.translation import gettext_lazy as _
 
@@ -76,8 +65,8 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         return super().retryable().exclude(Q(status=ConversionStatus.FAILED) & limits.is_withheld())
 
     def with_limits(self) -> Self:
-        is_too_old = ExpressionWrapper(limits.IS_TOO_OLD, output_field=BooleanField())
-        is_withheld = ExpressionWrapper(limits.is_withheld(), output_field=BooleanField())
+        is_too_old = models.ExpressionWrapper(limits.IS_TOO_OLD, output_field=models.BooleanField())
+        is_withheld = models.ExpressionWrapper(limits.is_withheld(), output_field=models.BooleanField())
         return super().with_limits().annotate(is_too_old=is_too_old, is_withheld=is_withheld)
 
     def withheld(self) -> Self:
@@ -122,7 +111,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def _sweep_sites(rows: "ConversionQuerySet", verb: str, ended: Changes) -> int:
         """Move rows of one site after the other, as the indexes of rows that wait have them."""
         total = 0
-        for site in Site.objects.filter(Exists(rows.filter(site=OuterRef("pk")))):
+        for site in Site.objects.filter(models.Exists(rows.filter(site=models.OuterRef("pk")))):
             take = rows.for_site(site).take
             total += sweep(partial(take, verb, limit=BATCH, order=OLDEST_FIRST, only=("id",), **ended))
         return total
@@ -131,7 +120,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         """Return what a script may settle: nothing that an upload has claimed."""
         return self.filter(open_batch=None)
 
-    def held_by(self, claims: Expression) -> Self:
+    def held_by(self, claims: models.Expression) -> Self:
         """Return the rows that are held by these claims: a JSON object of their numbers by the ids of rows.
 
         Each claim counts an attempt, so the count is the number of the claim. Older scripts send none, and a row
@@ -139,7 +128,7 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         table, each row costs one binary search.
         """
         number = Func(claims, Cast("pk", TextField()), template="(%(expressions)s)::integer", arg_joiner="::jsonb ->> ")
-        return self.filter(attempt_count=Coalesce(number, "attempt_count", output_field=IntegerField()))
+        return self.filter(attempt_count=Coalesce(number, "attempt_count", output_field=models.IntegerField()))
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has already counted the attempt."""
