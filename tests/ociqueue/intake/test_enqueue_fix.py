@@ -104,7 +104,7 @@ def test_corrections_are_checked_like_any_entry(fix, site) -> None:
 
     assert reported == [
         (
-            f"{wrong}: conversionCurrency: 'X1' is not an ISO 4217 currency code, such as TRY.;"
+            f"{wrong}: conversionCurrency: “X1” is not an ISO 4217 currency code, such as TRY.;"
             " conversionValue: Expected a number."
         ),
         f"{old}: conversionTime: The time is more than 90 days ago.",
