@@ -13,6 +13,7 @@ from django.contrib.admin.checks import check_admin_app
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import NotSupportedError, connection
 
+from config.settings.environment import PLACEHOLDER
 from kilit.database.origin import UnreleasedVersion, refuse_unreleased
 from kilit.workers.management.checked_settings import SETTINGS
 
@@ -33,7 +34,7 @@ FILLED_IN = (
     "KILIT_HEARTBEAT_URL",
     "KILIT_S3_ENDPOINT",
 )
-PLACEHOLDER = re.compile(r"\bchange-me\b|\bexample\.com\b|\byour-check\b")
+PLACEHOLDERS = re.compile(rf"{PLACEHOLDER.pattern}|\bchange-me\b|\bexample\.com\b|\byour-check\b")
 
 # Tokens and the client's secret travel there; on this machine, for tests, they need no TLS.
 OIDC_ISSUER = re.compile(r"(https://[^\s/?#]+|http://(127\.0\.0\.1|localhost)(:\d+)?)(/[^\s?#]*)?")
@@ -180,7 +181,7 @@ def check_placeholders(**_: object) -> list[CheckMessage]:
     return [
         Error(f"{name} still has the placeholder of .env.production.example.", hint="Fill it in.", id="kilit.E008")
         for name in FILLED_IN
-        if PLACEHOLDER.search(os.environ.get(name, ""))
+        if PLACEHOLDERS.search(os.environ.get(name, ""))
     ]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.checks import FILLED_IN
+from config.checks import FILLED_IN, check_placeholders
 from tests.support.commands import ROOT, manage, run_python
 
 EXAMPLE = (ROOT / ".env.production.example").read_text()
@@ -102,3 +102,12 @@ def test_an_old_placeholder_may_still_decrypt_what_it_encrypted(tmp_path: Path) 
     ended = manage("check", **{**example, **FILLED, "KILIT_CREDENTIAL_KEYS": keys, "KILIT_VAR": str(tmp_path)})
 
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_database_whose_password_is_public_is_refused_by_name(monkeypatch) -> None:
+    example = variables(with_comments=True)["POSTGRES_PASSWORD"]
+    monkeypatch.setenv("DATABASE_URL", f"postgres://kilit:{example}@postgres/kilit")
+
+    (error,) = check_placeholders()
+
+    assert error.msg == "DATABASE_URL still has the placeholder of .env.production.example."
