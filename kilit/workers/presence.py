@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError
 from django.db.models.functions import Now
 
 from kilit.database.outage import database_outage
-from kilit.sentences import stored
+from kilit.lock.text import storable
 from kilit.workers.models import Runner
 
 SIGN_EVERY = timedelta(seconds=10)  # well within ALIVE_FOR
@@ -35,7 +35,7 @@ def present(queue: str, *, hindrance: Callable[[], str] = str) -> Iterator[Calla
         next_sign = time.monotonic() + SIGN_EVERY.total_seconds()
         # Without the database no one can see it, and the caller can do nothing about that.
         with suppress(DatabaseError, InterfaceError):
-            reason = stored(hindrance())[:1000]
+            reason = storable(hindrance(), 1000)
             if not Runner.objects.filter(name=name).update(alive_at=Now(), hindrance=reason):
                 Runner.objects.create(name=name, queue=queue, pid=os.getpid(), hindrance=reason)
 
