@@ -175,13 +175,16 @@ class Stack:
             with self.locked() as free:
                 if free:
                     return signalled
-            is_late = signalled and time.monotonic() > end
+            is_late = time.monotonic() > end
             if not signalled or is_late:
                 # It may have the lock and not have written its pid yet, or have ended just now. When it is killed, its
                 # services notice that it is gone, and end themselves.
-                with suppress(ValueError, ProcessLookupError):
-                    os.kill(int(self.lock.read_text()), signal.SIGKILL if is_late else signal.SIGTERM)
+                try:
+                    os.kill(int(self.lock.read_text()), signal.SIGKILL if signalled else signal.SIGTERM)
                     signalled = True
+                except (ValueError, ProcessLookupError):
+                    if is_late:
+                        sys.exit(f"kilit: {self.lock} is locked, and names no process that runs.")
             time.sleep(0.1)
 
 

@@ -1,6 +1,7 @@
 """Starting and stopping everything: what needs no whole installation to be seen."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import psutil
+import pytest
 
 from config.local import stack, up
 from config.local.screen import Screen, ServiceLogs
@@ -100,6 +102,18 @@ def test_down_waits_for_the_pid_of_what_has_just_started(tmp_path: Path, monkeyp
         starting.kill()
         starting.wait(timeout=PATIENCE)
         starting.stdout.close()
+
+
+@pytest.mark.parametrize("written", ["", "the pid of one that has ended"])
+def test_down_ends_with_a_sentence_if_the_lock_is_held_and_names_no_process(tmp_path: Path, written: str) -> None:
+    lock = tmp_path / "up.pid"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait(timeout=PATIENCE)
+    with stack.Stack(tmp_path, lock=lock).locked():
+        lock.write_text(str(ended.pid) if written else "")
+
+        with pytest.raises(SystemExit, match=re.escape(f"kilit: {lock} is locked, and names no process that runs.")):
+            stack.Stack(tmp_path, lock=lock).stop_other(wait=0)
 
 
 def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(tmp_path: Path, monkeypatch, capsys) -> None:
