@@ -16,7 +16,7 @@ from kilit.lock.outages import interrupted_by_outages
 from kilit.workers.broker import STORE, Broker
 from kilit.workers.due_rows import BoundSql, DueRows, any_exists, exists_query
 from kilit.workers.models import ALIVE_FOR, Bell
-from kilit.workers.notifications import LATER, SOON, announce
+from kilit.workers.notifications import LATER, announce
 
 # A ring that no worker has handled by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)
@@ -113,24 +113,22 @@ def ring_if_due(name: str) -> None:
 class RingPauses:
     """The pauses of a supervisor between two rings for rows that stay due: perhaps no worker may take them.
 
-    A pause doubles up to the time that unannounced rows may wait anyway, and ends when no row of the bell is due.
+    It is as long as unannounced rows may wait anyway, and ends when no row of the bell is due.
     """
 
     def __init__(self) -> None:
-        self._pauses: dict[str, float] = {}
-        self._next_rings: dict[str, float] = {}
+        self._ends: dict[str, float] = {}
 
     def ready(self, due: Iterable[str]) -> list[str]:
         """Return the bells to ring now."""
-        self._pauses = {name: self._pauses[name] for name in due if name in self._pauses}
-        return [name for name in due if name not in self._pauses or time.monotonic() >= self._next_rings[name]]
+        self._ends = {name: self._ends[name] for name in due if name in self._ends}
+        return [name for name in due if time.monotonic() >= self._ends.get(name, 0.0)]
 
     def note(self, name: str) -> bool:
         """Start the pause after a ring; return whether it is the first for these rows."""
-        pause = self._pauses.get(name)
-        self._pauses[name] = SOON if pause is None else min(2 * pause, LATER)
-        self._next_rings[name] = time.monotonic() + self._pauses[name]
-        return pause is None
+        is_first = name not in self._ends
+        self._ends[name] = time.monotonic() + LATER
+        return is_first
 
 
 def conditions() -> dict[str, BoundSql]:

@@ -23,8 +23,8 @@ _turn = threading.Lock()
 def remember_key(request: Request) -> None:
     """Remember the key of a request that was allowed."""
     if request.auth and (text := given_key(request)):
-        _keys.pop(digest(text), None)
-        _keys[digest(text)] = None
+        _keys.pop(key := digest(text), None)
+        _keys[key] = None
         if len(_keys) > MOST_KEYS:
             _keys.pop(next(iter(_keys)), None)
 
