@@ -1,8 +1,11 @@
 """The queue of webhooks and alerts."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from kilit.api.callbacks import register_callback_origins
@@ -38,6 +41,9 @@ class MessageQueue(Queue):
     def visible_to(self, user: User | AnonymousUser) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.visible_to(user)
 
+    def untaken(self) -> Mapping[type[Any], QuerySet[Any]]:
+        return {OutboxMessage: sending.untaken_endpoints()}
+
 
 QUEUE = MessageQueue(
     MESSAGES,
@@ -47,7 +53,6 @@ QUEUE = MessageQueue(
     title=_("Webhooks and alerts"),
     errors=ERRORS,
     work=sending.send_due,
-    due_since="next_try_at",
     due=lambda: [sending.sendable_endpoints()],
     doorbells=[
         Doorbell(log_reader.BELL, due=log_reader.due_rows, handler=log_reader.read_log),

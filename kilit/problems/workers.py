@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 PERMISSIONS = ("workers.view_heartbeat", "workers.view_sweeprun")
 WORKERS, TASKS = "workers", "tasks"
-NO_WORKERS = gettext_lazy("no worker is running: start one with manage.py runworkers")
 ALL_BUSY = gettext_lazy("the workers are busy with others: wait, or let more of them work (KILIT_WORKERS)")
 TAKES_NONE = gettext_lazy("workers run and take none: a row's page says what blocks it, the workers' log what failed")
 LATE_TASKS = ngettext_lazy(
@@ -74,10 +73,12 @@ def untaken_rows() -> list[QuerySet[Any]]:
 
 
 def find_untaken(user: "User | AnonymousUser") -> Iterator[Problem]:
-    """Return a problem for each kind of rows that are due for long, with what is missing."""
+    """Return a problem for each kind of rows that are due for long, with what is missing, while workers run."""
     if not user.has_perms(PERMISSIONS):
         return
     workers = Workers.seen_at(once("now", database_time))
+    if workers.condition.is_bad:
+        return
     unanswered = {ring.name for ring in workers.rings if ring.condition.colour == "warning"}
     for bell in doorbells.values():
         for model, rows in bell.untaken().items():
@@ -88,9 +89,9 @@ def find_untaken(user: "User | AnonymousUser") -> Iterator[Problem]:
                 part=WORKERS,
                 kind=ProblemKind.NOT_TAKEN,
                 name=f"{bell.name}-{model._meta.model_name}",
-                severity=Severity.WARNING if is_busy and not workers.condition.is_bad else Severity.CRITICAL,
+                severity=Severity.WARNING if is_busy else Severity.CRITICAL,
                 title=_("Due for more than ten minutes: %(rows)s") % {"rows": model._meta.verbose_name_plural},
-                cause=str(NO_WORKERS if workers.condition.is_bad else ALL_BUSY if is_busy else TAKES_NONE),
+                cause=str(ALL_BUSY if is_busy else TAKES_NONE),
                 link=list_path(model),
             )
 

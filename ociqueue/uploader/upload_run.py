@@ -46,9 +46,11 @@ MOST_ALONE = 20  # requests of a single row in one upload
 DUPLICATE_IN_BATCH = RowResult(Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, sentences.TWIN_SENT_FIRST)
 
 
-def due_sites(*models: type[Conversion] | type[Adjustment], only: Q | None = None) -> QuerySet[Site]:
+def due_sites(
+    *models: type[Conversion] | type[Adjustment], only: Q | None = None, with_probes: bool = True
+) -> QuerySet[Site]:
     """Return sites that can upload now; supervisors ask often, so finished rows must cost nothing."""
-    blocking = Circuit.objects.blocking()
+    blocking = Circuit.objects.blocking() if with_probes else Circuit.objects.open()
     blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
     rows = [
         Exists(model.objects.due().filter(only or Q(), ~Exists(blocking_name), site=OuterRef("pk")))
@@ -72,13 +74,13 @@ def due_rows() -> "list[QuerySet[Any]]":
 
 
 def untaken() -> dict[type[Conversion] | type[Adjustment], QuerySet[Site]]:
-    """Return the sites with rows that could have been sent for long."""
+    """Return the sites with rows that could have been sent for long; an open circuit is a problem of its own."""
     cutoff = Now() - UNTAKEN_AFTER
     for_long = Q(updated_at__lt=cutoff) & (Q(next_retry_at=None) | Q(next_retry_at__lt=cutoff))
     sent_for_long = for_long & Q(original__updated_at__lt=cutoff)
     return {
-        Conversion: due_sites(Conversion, only=for_long).order_by(),
-        Adjustment: due_sites(Adjustment, only=sent_for_long).order_by(),
+        Conversion: due_sites(Conversion, only=for_long, with_probes=False).order_by(),
+        Adjustment: due_sites(Adjustment, only=sent_for_long, with_probes=False).order_by(),
     }
 
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
@@ -27,6 +27,7 @@ from django.utils.translation import ngettext
 from pydantic_core import to_json
 
 from kilit.lock.clock import database_time
+from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Severity, number
 from kilit.spans import format_span
@@ -38,6 +39,8 @@ logger = logging.getLogger(__name__)
 GROWN = 10  # times as many as in the last message
 PRODUCT = "Kilit"
 BELL = "alerts"
+# Rows that could not be taken before, as a pause has just ended, are taken soon, and that is no alert.
+UNTAKEN_FOR = timedelta(minutes=2)
 MOST_SINGLE = 3  # more than these at once become a digest
 DIGEST, TEST = "alert.digest", "alert.test"
 
@@ -63,7 +66,8 @@ def find_changes(channel: Channel, now: datetime) -> list[Change]:
     """Return what a channel has not reported yet; nothing about problems that are muted."""
     alerted = {row.record_id: row for row in AlertedProblem.objects.filter(channel=channel)}
     rules = list(channel.rules.all()) or [AlertRule()]
-    records = ProblemRecord.objects.filter(reader=channel.reader)
+    too_short = Q(kind=ProblemKind.NOT_TAKEN, seen_at__lt=F("opened_at") + UNTAKEN_FOR)
+    records = ProblemRecord.objects.filter(~too_short, reader=channel.reader)
     over = records.closed().filter(Q(closed_at__gt=channel.looked_at) | Q(pk__in=alerted)).order_by("closed_at")
     return [
         *_opened_or_grown(records.open().order_by("-severity", "-count", "key"), alerted, rules, now),

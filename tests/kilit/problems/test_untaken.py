@@ -13,16 +13,16 @@ from kilit.batches.models import BulkAction
 from kilit.lock.leases import new_lease
 from kilit.problems.registry import Problem, Severity
 from kilit.workers.models import Bell, Heartbeat, Runner
-from ociqueue.models import Adjustment, Conversion, Credentials, ImportJob, Site
+from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, ImportJob, Site
 from ociqueue.states import SyncMethod
 from orchestrator.models import Job
-from outbox.models import OutboxMessage
+from outbox.models import Endpoint, OutboxMessage
 from pdfjobs.models import PdfJob
 from tests.support.adjusted import make_sold, restate
 from tests.support.conversions import new_conversion
 from tests.support.cutting_jobs import make_job
 from tests.support.dashboard import make_site, problems
-from tests.support.outbox import make_message
+from tests.support.outbox import make_endpoint, make_message
 from tests.support.pdf_jobs import bare_job
 from tests.support.uploads import account, trip
 
@@ -65,11 +65,17 @@ def be_due_for(model: type[Model], column: str, span: timedelta) -> None:
     model._default_manager.update(**{column: Now() - span})
 
 
+@pytest.fixture
+def worker() -> Heartbeat:
+    return Heartbeat.objects.create(name="here:1:a", alive_at=Now())
+
+
 def untaken() -> list[Problem]:
     return problems("not-taken")
 
 
 @pytest.mark.parametrize("name", DUE)
+@pytest.mark.usefixtures("worker")
 def test_rows_that_are_due_for_ten_minutes_are_a_problem(name: str) -> None:
     model, column, make = DUE[name]
     make()
@@ -81,24 +87,59 @@ def test_rows_that_are_due_for_ten_minutes_are_a_problem(name: str) -> None:
     (problem,) = untaken()
     assert (problem.name, problem.severity) == (name, Severity.CRITICAL)
     assert problem.title == f"Due for more than ten minutes: {model._meta.verbose_name_plural}"
-    assert problem.cause == "no worker is running: start one with manage.py runworkers"
+    assert problem.cause.startswith("workers run and take none")
 
 
-def test_rows_that_a_sender_may_not_send_now_have_lines_of_their_own() -> None:
+def test_while_no_worker_runs_that_is_the_only_problem() -> None:
+    a_late_document()
+
+    assert [problem.kind for problem in problems("none-running")] == ["none-running"]
+    assert untaken() == []
+
+
+@pytest.mark.parametrize("action", ["", "Purchase"])
+@pytest.mark.parametrize("is_probe_due", [False, True])
+@pytest.mark.usefixtures("worker")
+def test_rows_behind_an_open_circuit_have_a_line_of_their_own(action: str, is_probe_due: bool) -> None:
     site = api_site()
-    new_conversion(site).save()
+    new_conversion(site, action="Purchase").save()
     be_due_for(Conversion, "updated_at", ELEVEN)
-    trip(site)
+    circuit = trip(site, action=action)
+    if is_probe_due:
+        Circuit.objects.filter(pk=circuit.pk).probe_now()
 
     assert untaken() == []
+
+
+def its_first_message_is_sent(endpoint: Endpoint) -> None:
+    OutboxMessage.objects.filter(endpoint=endpoint).claim(limit=1)
+
+
+def its_wait_has_just_ended(endpoint: Endpoint) -> None:
+    Endpoint.objects.filter(pk=endpoint.pk).update(wait_until=Now())
+
+
+@pytest.mark.parametrize("late_by_itself", [its_first_message_is_sent, its_wait_has_just_ended])
+@pytest.mark.usefixtures("worker")
+def test_a_slow_receiver_is_no_problem_of_the_workers(late_by_itself: Callable[[Endpoint], None]) -> None:
+    slow, other = make_endpoint(), make_endpoint(url="https://other.example/hook")
+    messages = [make_message(endpoint=slow), make_message(endpoint=slow)]
+    be_due_for(OutboxMessage, "next_try_at", ELEVEN)
+    late_by_itself(slow)
+    assert OutboxMessage.objects.filter(pk__in=[each.pk for each in messages]).due().exists()
+    assert untaken() == []
+
+    make_message(endpoint=other, next_try_at=Now() - ELEVEN)
+
+    assert [problem.name for problem in untaken()] == ["message-outboxmessage"]
 
 
 def a_late_document() -> None:
     bare_job()
     be_due_for(PdfJob, "queued_at", ELEVEN)
-    Heartbeat.objects.create(name="here:1:a", alive_at=Now())
 
 
+@pytest.mark.usefixtures("worker")
 def test_workers_that_run_and_take_none_are_told_from_those_that_are_missing() -> None:
     a_late_document()
 
@@ -108,6 +149,7 @@ def test_workers_that_run_and_take_none_are_told_from_those_that_are_missing() -
     assert problem.cause.startswith("workers run and take none")
 
 
+@pytest.mark.usefixtures("worker")
 @pytest.mark.parametrize("sign", ["a row that is taken", "a bell that nobody answers"])
 def test_a_queue_that_is_behind_is_no_more_than_a_warning(sign: str) -> None:
     a_late_document()

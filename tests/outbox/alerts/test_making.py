@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import ProblemRecord
 from kilit.problems.tracking import track_problems
 from outbox.alerts import making
@@ -45,6 +46,32 @@ def test_a_problem_that_returns_within_ten_minutes_is_not_reported_again(problem
         minutes_pass(8)
 
     assert kinds() == ["alert.opened"]
+
+
+def test_rows_that_nobody_takes_are_reported_when_they_were_seen_for_two_minutes(problems) -> None:
+    make_channel()
+    problems[:] = [held(kind=ProblemKind.NOT_TAKEN)]
+    made = []
+    for _ in range(4):
+        track_problems()
+        made.append(kinds())
+        minutes_pass(1)
+
+    assert made == [[], [], ["alert.opened"], ["alert.opened"]]
+
+
+def test_rows_that_nobody_took_for_a_moment_are_not_reported(problems) -> None:
+    """As when a pause of an hour has just ended: the rows were due all the time, and nobody could take them."""
+    make_channel()
+    problems[:] = [held(kind=ProblemKind.NOT_TAKEN)]
+    track_problems()
+    problems.clear()
+    for _ in range(3):
+        minutes_pass(6)
+        track_problems()
+
+    assert ProblemRecord.objects.get().status == "CLOSED"
+    assert kinds() == []
 
 
 def test_up_to_three_at_once_are_messages_of_their_own(problems) -> None:
