@@ -54,6 +54,7 @@ QUEUE = MessageQueue(
     errors=ERRORS,
     work=sending.send_due,
     due=lambda: [sending.sendable_endpoints()],
+    untaken=sending.untaken,
     doorbells=[
         Doorbell(log_reader.BELL, due=log_reader.due_rows, handler=log_reader.read_log),
         Doorbell(

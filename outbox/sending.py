@@ -52,11 +52,12 @@ def sendable_endpoints() -> "QuerySet[Endpoint]":
     return ready.alias(in_flight=in_flight).filter(in_flight__lt=IN_FLIGHT)
 
 
-def untaken_endpoints() -> "QuerySet[Endpoint]":
+def untaken() -> "dict[type[OutboxMessage], QuerySet[Endpoint]]":
     """Return endpoints with messages that are due for long, of which none is being sent: not those of a slow one."""
     messages, cutoff = OutboxMessage.objects.filter(endpoint=OuterRef("pk")), Now() - doorbells.UNTAKEN_AFTER
     sending, for_long = messages.filter(status=MessageStatus.SENDING), messages.due().filter(next_try_at__lt=cutoff)
-    return sendable_endpoints().filter(~Q(wait_until__gt=cutoff), ~Exists(sending), Exists(for_long))
+    free = sendable_endpoints().filter(~Exists(sending), ~Q(wait_until__gt=cutoff))
+    return {OutboxMessage: free.filter(Exists(for_long))}
 
 
 def claim(endpoint: Endpoint, *, limit: int) -> list[OutboxMessage]:

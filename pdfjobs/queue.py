@@ -9,6 +9,7 @@ from kilit.api.queue_api import QueueApi
 from kilit.backup.files import register_file_source
 from kilit.batches.queues import Keeping, Queue, register
 from kilit.lock.management.arguments import A_YEAR_OF_MINUTES, whole_number
+from kilit.workers.doorbells import due_for_long
 from kilit.workers.sweeps import Sweep, SweepOption
 from pdfjobs import checks, cleanup, webhooks, work
 from pdfjobs.backup import PdfFiles
@@ -26,7 +27,7 @@ QUEUE = Queue(
     title=_("PDF documents"),
     errors=ERRORS,
     work=work.run_due_jobs,
-    due_since="queued_at",
+    untaken=lambda: due_for_long(PdfJob.objects.claimable(), "queued_at"),
     sweeps=[
         Sweep(
             "pdf_reap",

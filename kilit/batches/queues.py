@@ -24,7 +24,7 @@ from kilit.lock.models.error_groups import Cause, Group
 from kilit.lock.pruning import Finished, prunables
 from kilit.lock.table import Kind, Lifecycle
 from kilit.sites.people import is_keys_user
-from kilit.workers.doorbells import Doorbell, due_for_long, register_doorbells
+from kilit.workers.doorbells import Doorbell, register_doorbells
 from kilit.workers.due_rows import DueRows
 from kilit.workers.metrics import oldest_waiting, registry
 from kilit.workers.sweeps import Sweep, register_sweeps
@@ -65,7 +65,7 @@ class Queue:
     # Work. The bell has the queue's name; `due` is `model.objects.claimable()` unless it says otherwise.
     work: Callable[[], object] | None = None
     due: DueRows | None = None
-    due_since: str = ""  # the column that says since when a row is due
+    untaken: Callable[[], Mapping[type[Any], Any]] = dict  # as of a Doorbell
     doorbells: Sequence[Doorbell] = ()  # besides
     sweeps: Sequence[Sweep] = ()
 
@@ -179,9 +179,6 @@ class Queue:
 
     def due_rows(self) -> Sequence[Any]:
         return self.due() if self.due else [self.model.objects.claimable()]
-
-    def untaken(self) -> Mapping[type[Any], Any]:
-        return due_for_long(self.model.objects.claimable(), self.due_since) if self.due_since else {}
 
     def oldest_row(self, user: User | AnonymousUser | None = None) -> Oldest | None:
         if self.oldest:

@@ -74,10 +74,8 @@ def untaken_rows() -> list[QuerySet[Any]]:
 
 def find_untaken(user: "User | AnonymousUser") -> Iterator[Problem]:
     """Return a problem for each kind of rows that are due for long, with what is missing, while workers run."""
-    if not user.has_perms(PERMISSIONS):
-        return
     workers = Workers.seen_at(once("now", database_time))
-    if workers.condition.is_bad:
+    if workers.condition.is_bad or not user.has_perms(PERMISSIONS):
         return
     unanswered = {ring.name for ring in workers.rings if ring.condition.colour == "warning"}
     for bell in doorbells.values():

@@ -39,6 +39,7 @@ from ociqueue.uploader.settle import UploadTally, put_back, settle
 logger = logging.getLogger(__name__)
 
 Row = TypeVar("Row", bound=Uploadable)
+UploadableModel = type[Conversion] | type[Adjustment]
 
 ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
@@ -46,9 +47,7 @@ MOST_ALONE = 20  # requests of a single row in one upload
 DUPLICATE_IN_BATCH = RowResult(Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, sentences.TWIN_SENT_FIRST)
 
 
-def due_sites(
-    *models: type[Conversion] | type[Adjustment], only: Q | None = None, with_probes: bool = True
-) -> QuerySet[Site]:
+def due_sites(*models: UploadableModel, only: Q | None = None, with_probes: bool = True) -> QuerySet[Site]:
     """Return sites that can upload now; supervisors ask often, so finished rows must cost nothing."""
     blocking = Circuit.objects.blocking() if with_probes else Circuit.objects.open()
     blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
@@ -73,7 +72,7 @@ def due_rows() -> "list[QuerySet[Any]]":
     return [due_sites().order_by(), Adjustment.objects.unsendable()]
 
 
-def untaken() -> dict[type[Conversion] | type[Adjustment], QuerySet[Site]]:
+def untaken() -> dict[UploadableModel, QuerySet[Site]]:
     """Return the sites with rows that could have been sent for long; an open circuit is a problem of its own."""
     cutoff = Now() - UNTAKEN_AFTER
     for_long = Q(updated_at__lt=cutoff) & (Q(next_retry_at=None) | Q(next_retry_at__lt=cutoff))

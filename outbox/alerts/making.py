@@ -158,7 +158,7 @@ def _plain(lines: Sequence[AlertLine], channel: Channel, settings_link: str) -> 
 
 
 def _subject(change: Change) -> str:
-    title = _record_text(change, "title")
+    title = change.record.title
     if change.kind == ChangeKind.GREW:
         return _("Grown: %(title)s") % {"title": title}
     if change.is_over:
@@ -185,7 +185,7 @@ def _digest_subject(changes: Sequence[Change]) -> str:
 def _line(change: Change) -> AlertLine:
     record = change.record
     link = f"{settings.PUBLIC_URL}{record.link}" if record.link else ""
-    return AlertLine(_heading(change), _record_text(change, "title"), [*_details(change)], link)
+    return AlertLine(_heading(change), change.record.title, [*_details(change)], link)
 
 
 def _heading(change: Change) -> str:
@@ -206,13 +206,13 @@ def _details(change: Change) -> Iterator[str]:
     if change.is_over:  # causes and places are of a problem that exists
         yield _("From %(start)s to %(end)s") % {"start": _time(record.began_at), "end": _time(record.seen_at)}
         return
-    if cause := _record_text(change, "cause"):
-        code = _record_text(change, "code")
+    if cause := record.text("cause"):
+        code = record.text("code")
         yield f"{cause} ({code})" if code else cause
-    if advice := _record_text(change, "advice"):
+    if advice := record.text("advice"):
         yield advice
-    if where := record.text("where", translation.get_language()):
-        beyond = record.text("beyond", translation.get_language())
+    if where := record.text("where"):
+        beyond = record.text("beyond")
         more = [_("%(number)s more") % {"number": number(beyond)}] if beyond else []
         yield _("Where: %(places)s") % {"places": ", ".join([*where, *more])}
     yield _("Since: %(time)s") % {"time": _time(record.since or record.opened_at)}
@@ -220,10 +220,6 @@ def _details(change: Change) -> Iterator[str]:
 
 def _time(time: datetime) -> str:
     return date_format(timezone.localtime(time), "DATETIME_FORMAT")
-
-
-def _record_text(change: Change, name: str) -> str:
-    return str(change.record.text(name, translation.get_language()))
 
 
 class AlertsNotMade(Exception):
