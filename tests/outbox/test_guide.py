@@ -116,4 +116,5 @@ def test_the_guide_names_the_times_of_the_code() -> None:
     assert f"{', '.join(waits)} and {last}" in words
     assert f"For {spelled(ROTATION)} messages carry two signatures" in words
     assert (timedelta(days=3), timedelta(days=4)) == (SWITCH_OFF_AFTER, EXPIRES_AFTER)
-    assert "every attempt has failed for three days. Messages that wait are kept for four days." in words
+    assert "every attempt has failed for three days" in words
+    assert "Messages that wait are kept for four days." in words

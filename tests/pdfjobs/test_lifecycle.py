@@ -30,6 +30,7 @@ def test_a_retryable_failure_is_retried_twice_and_the_history_shows_every_move(c
     for _ in range(3):
         PdfJob.objects.claim()
         PdfJob.objects.filter(pk=job.pk).fail(code=code, detail="no")
+        PdfJob.objects.filter(pk=job.pk).update(queued_at=Now())  # what could not be stored waits two minutes
 
     job.refresh_from_db()
     moves = [(event.from_state, event.to_state) for event in Event.objects.of(job)]

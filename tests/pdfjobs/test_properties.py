@@ -103,6 +103,7 @@ def test_only_retryable_failures_are_retried_at_most_twice(codes: list[str]) -> 
     retries = 0
 
     for code in codes:
+        PdfJob.objects.filter(pk=job.pk).update(queued_at=Now())  # what could not be stored waits two minutes
         bring(job, PdfStatus.FAILED, code=code)
 
         job.refresh_from_db()

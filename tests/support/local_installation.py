@@ -79,7 +79,7 @@ class Installation:
 
     def login(self, role: str) -> str:
         """Log in as a browser would, with what was printed; return the page after."""
-        username, password = re.search(rf"{role}\s+(\S+)\s+(\S+)", self.log.read_text()).groups()
+        (username, password), *_ = re.findall(rf"{role}\s+(\S+)\s+(\S+)", self.log.read_text())
         jar = http.cookiejar.CookieJar()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
         browser.open(self.address("/admin/login/"), timeout=PATIENCE)

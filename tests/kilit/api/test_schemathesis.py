@@ -30,6 +30,7 @@ from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import SyncMethod
 from orchestrator.models import Job
+from orchestrator.workflow.by_hand import cut_by_hand
 from tests.support.agency import issue_admin_key
 from tests.support.api_conformance import schema as described
 from tests.support.conversions import YESTERDAY, new_conversion
@@ -193,11 +194,12 @@ ASKED_AT_THE_SAW = ("/jobs/{id}/confirm-cut", "/jobs/{id}/hand-over")
 
 
 def job_to_cut() -> str:
-    """Store a job whose four boards people cut."""
+    """Store a job of four boards, of which people have cut one."""
     job = CUTTING_JOBS.row_in("XML_READY")
     give_to_people(job)
     board = b'<O><Solution best="1"><Pattern boards="4" length="2800" width="2100"/></Solution></O>'
     job.solution_files.create(name="a.xml", content=board, sha256="0" * 64)
+    cut_by_hand(job.pk, boards=1)
     return str(job.pk)
 
 
@@ -256,7 +258,7 @@ def test_every_example_is_accepted(world: dict[str, Any], settings: Any, path: s
         store_login(world)
     if "members" in example:
         body["members"] = [item | {"site": world["siteId"]} for item in example["members"]]
-    row = job_to_cut() if path.endswith("/cut-by-hand") else ids_of(world, path)[0]
+    row = job_to_cut() if path.endswith(("/cut-by-hand", "/cancel-rest")) else ids_of(world, path)[0]
     address = path.replace("{id}", row).replace("{job_id}", world["pdfs"][0])
     address = address.replace("{kind}", "labels")
 

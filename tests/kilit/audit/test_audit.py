@@ -17,11 +17,10 @@ from kilit.lock.audit import acting_as
 from kilit.lock.leases import no_lease
 from kilit.lock.models import QueuePause
 from kilit.problems.registry import SeesEverything
-from kilit.sentences import sentence as declare_sentence
 from tests.apps.parcels.models import Parcel
 from tests.apps.parcels.states import PARCELS, State
 
-TOO_HEAVY = declare_sentence("TEST_TOO_HEAVY", "Parcel %(name)s is too heavy.")
+TOO_HEAVY = "Parcel %(name)s is too heavy."
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -109,7 +109,7 @@ def delete_due_rows() -> None:
     from kilit.database.sql import execute
 
     execute("SET session_replication_role = replica")  # no trigger keeps the rows
-    for queue in (queue for queue in queues.values() if queue.work):
+    for queue in (queue for queue in queues.values() if queue.due or hasattr(queue.model.objects, "claimable")):
         for rows in queue.due_rows():
             if rows.model is queue.model:
                 queue.model.objects.filter(pk__in=list(rows.values_list("pk", flat=True)))._raw_delete(connection.alias)

@@ -83,7 +83,7 @@ def test_a_fault_is_shown_at_its_field_and_nothing_is_stored(operator, site) -> 
 
     assert wrong.context["form"].errors == {
         "click_id": ["A click id contains no white space."],
-        "conversionCurrency": ["'XX1' is not an ISO 4217 currency code, such as TRY."],
+        "conversionCurrency": ["“XX1” is not an ISO 4217 currency code, such as TRY."],
     }
     assert unchanged.context["form"].non_field_errors() == ["Nothing is corrected; Retry sends it as it is."]
     assert Conversion.objects.count() == 1
@@ -144,7 +144,7 @@ def test_edited_lines_are_sent_as_copies_and_leave_the_next_export(operator, sit
     stored = confirm(operator)
 
     assert checked.context["summary"].startswith("Would correct 1 of 3 rows; 1 unchanged, 1 rejected.")
-    assert checked.context["submit"] == "Correct and resend 1 row"
+    assert checked.context["submit"] == "Correct and resend 1 row of Mobilya"
     assert stored.context["summary"] == "Corrected 1 of 3 rows; 1 unchanged, 1 rejected."
     (fault,) = stored.context["rejected"]["fields"]
     assert (fault.line, fault.field, fault.value, fault.reason) == (3, "conversionValue", "many", "Expected a number.")
