@@ -1,11 +1,8 @@
 """The queue of webhooks and alerts."""
 
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from kilit.api.callbacks import register_callback_origins
@@ -40,9 +37,6 @@ class MessageQueue(Queue):
 
     def visible_to(self, user: User | AnonymousUser) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.visible_to(user)
-
-    def untaken(self) -> Mapping[type[Any], QuerySet[Any]]:
-        return {OutboxMessage: sending.untaken_endpoints()}
 
 
 QUEUE = MessageQueue(
