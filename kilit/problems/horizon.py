@@ -127,7 +127,8 @@ def advice(holder: Holder) -> str:
         "statement": end
     }
     if holder.kind == HolderKind.HIDDEN:
-        text = f"{text} {_('Since when it has been open, Kilit may see after GRANT pg_monitor TO its database user.')}"
+        grant = _("Since when it has been open, Kilit may see after GRANT pg_monitor TO its database user.")
+        return f"{text} {grant}"
     return text
 
 

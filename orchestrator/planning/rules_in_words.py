@@ -122,8 +122,8 @@ def _of_prices(rules: Rules) -> RuleTexts:
 
 def _saw(saw: Saw) -> str:
     limits = [_("up to %(size)s") % {"size": size_text(saw.limits)}] if any(saw.limits) else []
-    fed_by = [_("people, who record it here")] if saw.by_hand else []
-    return f"{saw.name} → {'; '.join(filter(None, [*limits, ', '.join(saw.materials), *fed_by])) or _('all plates')}"
+    fed_by, everything = [_("people, who record it here")] if saw.by_hand else [], _("all plates")
+    return f"{saw.name} → {'; '.join(filter(None, [*limits, ', '.join(saw.materials), *fed_by])) or everything}"
 
 
 def _number(value: Decimal) -> str:

@@ -79,7 +79,8 @@ def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
     assert "Add the customer" in shown
     assert "Part g1: fix it." in shown
     assert "MAT-01" in shown
-    assert "120.5" in shown
+    assert "Length mm" in shown
+    assert "1205" in shown
     assert "STATE_HOLD" in shown
     assert "+905551234567" in shown
 
