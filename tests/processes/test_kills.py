@@ -35,13 +35,14 @@ from simulators.googleads.server import accept
 from tests.apps.parcels.models import Parcel
 from tests.support import cutting_scenes
 from tests.support.commands import ROOT
+from tests.support.conversions import new_conversion
 from tests.support.drafts import UPLOAD, make_draft
 from tests.support.fixtures.conversions import make_site, site
 from tests.support.fixtures.cutting_jobs import at_rest_at_once, customer, floor, rules_file
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
 from tests.support.fixtures.imports import operator, small_steps
 from tests.support.fixtures.outbox import endpoint
-from tests.support.fixtures.uploads import _google, api_site, google, make_api_site, make_rows
+from tests.support.fixtures.uploads import _google, api_site, google, make_api_site
 from tests.support.imports import HEADER, confirm, good_lines, uploaded, worked
 from tests.support.kills import KILLED, Scene, after, before
 from tests.support.outbox import PARCEL_CARRIED, ask_receiver, make_endpoint, queue_messages
@@ -62,7 +63,6 @@ __all__ = [
     "let_time_pass",
     "make_api_site",
     "make_dm_site",
-    "make_rows",
     "make_site",
     "operator",
     "rules_file",
@@ -142,7 +142,8 @@ class GoogleAdsUpload(Scene):
 
     def __init__(self, get: Callable[[str], Any], point: str) -> None:
         self.google, self.is_sent = get("google"), point != next(iter(self.points))
-        get("make_rows")(get("api_site"), count=3)
+        for number in range(3):
+            new_conversion(get("api_site"), gclid=f"click-{number}").save()
         if point == "in the call":
             self.google.replies.append(self.kill_the_caller)
 
@@ -184,7 +185,8 @@ class Upload(Scene):
 
     def __init__(self, get: Callable[[str], Any], point: str) -> None:
         self.google, self.let_time_pass = get("data_manager"), get("let_time_pass")
-        get("make_rows")(get("dm_site"), "click-0", "FAIL-CLICK_NOT_FOUND-1", "click-2")
+        for click_id in ("click-0", "FAIL-CLICK_NOT_FOUND-1", "click-2"):
+            new_conversion(get("dm_site"), gclid=click_id).save()
 
     def are(self, status: str) -> bool:
         return list(Conversion.objects.values_list("status", flat=True)) == [status] * 3
