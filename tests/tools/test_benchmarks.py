@@ -10,17 +10,12 @@ from tests.tools.benchmarks.harness import measure_all
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_figures_of_the_floor_are_measured_and_leave_nothing_due(monkeypatch) -> None:
+def test_the_sheets_of_a_factory_are_measured(monkeypatch) -> None:
     monkeypatch.setattr(floor, "PARTS", 5)
-    monkeypatch.setattr(floor, "JOBS", 1)
-    figures = [replace(figure, rounds=1, warm=False) for figure in floor.FIGURES]
 
-    results = dict(measure_all(figures))
+    results = dict(measure_all([replace(floor.FIGURES[0], rounds=1, warm=False)]))
 
-    assert {name: result.get("error") for name, result in results.items()} == {
-        "xlsx": None,
-        "orchestrator_overhead": None,
-    }
+    assert {name: result.get("error") for name, result in results.items()} == {"xlsx": None}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -196,10 +196,11 @@ ASKED_AT_THE_SAW = ("/jobs/{id}/confirm-cut", "/jobs/{id}/hand-over")
 def job_to_cut() -> str:
     """Store a job of four boards, of which people have cut one."""
     job = CUTTING_JOBS.row_in("XML_READY")
+    Job.objects.filter(pk=job.pk).update(payload=make_job().payload)
     give_to_people(job)
     board = b'<O><Solution best="1"><Pattern boards="4" length="2800" width="2100"/></Solution></O>'
     job.solution_files.create(name="a.xml", content=board, sha256="0" * 64)
-    cut_by_hand(job.pk, boards=1)
+    cut_by_hand(job.pk, boards=1, by="Ayşe")
     return str(job.pk)
 
 

@@ -13,7 +13,7 @@ from kilit.workers import presence
 from kilit.workers.models import Runner
 from kilit.workers.presence import present
 
-LONG_REASON = sentence("TEST_LONG_REASON", "These differ: %(files)s")
+LONG_REASON = sentence("TEST_LONG_REASON", "No answer within %(seconds)s seconds.")
 LONG_AGO = Now() - timedelta(hours=1)
 
 pytestmark = pytest.mark.django_db
@@ -73,10 +73,10 @@ def test_a_runner_without_a_sign_for_a_day_is_deleted_by_the_next() -> None:
 
 
 def test_a_reason_that_is_too_long_is_stored_as_text_that_people_can_read() -> None:
-    with present("parcel", hindrance=lambda: LONG_REASON % {"files": "x" * 995}) as sign:
+    with present("parcel", hindrance=lambda: LONG_REASON % {"seconds": "x" * 995}) as sign:
         sign()
 
-        assert translated(Runner.objects.get().hindrance) == f"These differ: {'x' * 986}"
+        assert translated(Runner.objects.get().hindrance) == f"No answer within {'x' * 983}"
 
 
 @pytest.mark.django_db(transaction=True)

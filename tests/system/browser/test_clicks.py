@@ -203,7 +203,7 @@ def correct_five_lines(mouse: Mouse, site: Site) -> int:
     for number in range(5):
         mouse.page.keyboard.type(f"{number + 1},50")
         mouse.page.keyboard.press("Enter")
-    mouse.page.get_by_role("button", name=re.compile("Import 1 lines.*, with the corrected lines")).click()
+    mouse.page.get_by_role("button", name=re.compile("Import 1 line .*, with the corrected lines")).click()
     expect(mouse.page.get_by_text("Stored 6 of 6 lines; 0 duplicates, 0 rejected.")).to_be_visible()
     return mouse.clicks
 
