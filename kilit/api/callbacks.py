@@ -1,4 +1,4 @@
-"""Which addresses a caller may name for callbacks: those that begin as one of its own webhook endpoints' does.
+"""The addresses that a caller may name for callbacks: scheme, host and port of its own webhook endpoints.
 
 The outbox answers; others ask.
 """

@@ -161,7 +161,7 @@ class Queue:
         return "" if entry is UNKNOWN else entry.label
 
     def hidden_text(self, row: Any) -> str:
-        """Return what a row holds and no text that leaves may quote, such as a click id."""
+        """Return the value of a row that errors must not quote when people read them, such as a click id."""
         return ""
 
     def entry_of(self, row: Any) -> ErrorEntry:

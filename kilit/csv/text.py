@@ -43,7 +43,7 @@ class CsvError(ValueError):
 
 
 class FileMisread(CsvError):
-    """What was read is not what the file has: a fault of ours."""
+    """The lines read differ from the bytes of the file: a fault of ours."""
 
 
 class Record(NamedTuple):

@@ -59,7 +59,7 @@ def note_outage(error: BaseException) -> None:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether the database has no space left, and remember it for a while."""
+    """Recognize the error of a database without space, and remember it for a while."""
     global _disk_full_until
     if is_full := getattr(error.__cause__, "sqlstate", None) == DISK_FULL:
         _disk_full_until = time.monotonic() + DISK_FULL_FOR
@@ -67,7 +67,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def was_disk_full() -> bool:
-    """Return whether this process has met a full disk of the database lately; reads may work nevertheless."""
+    """True for a while after this process met a full disk of the database; reads may still work."""
     return time.monotonic() < _disk_full_until
 
 
